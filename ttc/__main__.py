@@ -3,9 +3,12 @@
 import gc
 import os
 import sys
-from typing import NoReturn
 
 from ttc.process.interrupts import Interrupts
+
+TYPE_CHECKING = False  # type checkers know the name: nothing is loaded before interrupts are taken
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 MADE_BEFORE_SEARCH = 100_000
 """Objects that are made, more than go, before Python looks for cyclic garbage among them; its own default is 700."""
@@ -13,7 +16,7 @@ MADE_BEFORE_SEARCH = 100_000
 _PROFILE = "ttc.profiler.variable"
 
 
-def run() -> NoReturn:
+def run() -> "NoReturn":
     """Run the command line of this process, and end the process with its exit status.
 
     The process ends at once: tearing down modules and IR, and waiting for threads, would give nothing back that does not go with it, and

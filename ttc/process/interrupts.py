@@ -4,14 +4,19 @@ Until the command begins, the process ends at once.  From then on the first sign
 temporary files go.  Native code (a long run, LLVM) does not hear of that: a thread that the signal wakes ends the process
 GRACE_SECONDS later, whatever it does then.  A second signal ends it at once.  Signals that the process was started to ignore stay ignored.
 
-This module loads nothing but what Python has loaded itself, as it is there to be early.
+This module loads nothing but what Python has loaded itself, as it is there to be early: an interrupt before `take` is Python's own.
 """
 
 import _thread
 import os
-import signal
 import time
-from types import FrameType
+
+TYPE_CHECKING = False  # type checkers know the name
+if TYPE_CHECKING:
+    import signal
+    from types import FrameType
+else:
+    import _signal as signal  # the part of it that is in C: the other one loads modules
 
 GRACE_SECONDS = 0.5
 _DEFAULTS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
@@ -47,7 +52,7 @@ class Interrupts:
         """From here on a signal is the end at once again: there is nothing left to interrupt."""
         self._begun = False
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: "FrameType | None") -> None:
         first = not self.number
         self.number = self.number or number
         if not first or not self._begun:

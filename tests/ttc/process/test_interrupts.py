@@ -73,6 +73,16 @@ def test_while_it_begins(number: signal.Signals, after_seconds: float, small_onn
     assert not list(tmp_path.glob(".*"))
 
 
+def test_nothing_is_loaded_before_interrupts_are_taken() -> None:
+    """Until then an interrupt is a traceback of Python's own: only modules of C, and those that any process has, come before."""
+    script = "before = set(sys.modules); import ttc.__main__; print(*sorted(set(sys.modules) - before))"
+    command = [sys.executable, "-I", "-S", "-c", f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); {script}"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=True)
+    loaded = {name for name in found.stdout.split() if name not in sys.builtin_module_names and not name.startswith("importlib")}
+    assert {"ttc", "ttc.__main__", "ttc.process", "ttc.process.interrupts"} <= loaded
+    assert {name for name in loaded if not name.startswith("ttc")} <= {"warnings"}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_while_native_code_runs(number: signal.Signals, tmp_path: Path) -> None:
     model, archive = tmp_path / "long.onnx", tmp_path / "long.tti"
