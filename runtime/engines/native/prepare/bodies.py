@@ -63,10 +63,13 @@ def _keys(body: Function, step: PythonStep) -> list[str | None]:
     The operand before the values is a count, a condition or a choice: values begin at the second operand of a branch, and at the third of
     a loop, whose region takes the number of the iteration first.  So input number n is operand number n + 1.
     """
-    changing = 0 if step.node.work.op == "nn.branch" else 1 + int(str(step.node.work.attrs["carried"]))
+    work = step.node.work
+    carried = -1 if work.op == "nn.branch" else work.attrs.get("carried")
+    if not isinstance(carried, int):  # in an archive made by others: the op says what is wrong when it runs
+        return [None] * len(body.inputs)
     found: list[str | None] = []
     for number, type_ in enumerate(body.inputs):
-        constant = step.constants[number + 1] if changing <= number < len(step.constants) - 1 else None
+        constant = step.constants[number + 1] if carried < number < len(step.constants) - 1 else None
         found.append(constant[0] if constant is not None and constant[1] == type_ else None)
     return found
 

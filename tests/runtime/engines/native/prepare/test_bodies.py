@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.conftest import Builder
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.core.plain.interpret import RegionBody
 from ttc.dialects.netlist.model import Host, Netlist, Op
 from ttc.runtime.engines.native.engine import NativeEngine
@@ -177,3 +178,13 @@ def test_a_value_of_another_shape_than_a_region_takes_is_refused(rng: np.random.
     with pytest.raises(Error) as caught:
         body(np.array(0), np.zeros((5, 64), np.float32), np.zeros((64, 64), np.float32))
     assert caught.value.code == "E0802"
+
+
+@pytest.mark.parametrize("attrs", [{}, {"carried": "2"}, {"carried": -3}, {"carried": 10**9}, {"carried": 1, "length": "x"}])
+def test_attributes_that_no_compiler_writes_end_in_an_error_of_the_op(attrs: dict[str, Plain], rng: np.random.Generator) -> None:
+    control = replace(looping(STEP, 2), attrs=attrs)
+    plan, _, _ = plans(netlist_of(control, TYPES), {"w": rng.standard_normal((64, 64), np.float32)})
+    with pytest.raises(Error) as caught:
+        plan.run(entries(rng))
+    assert caught.value.code in ("E0609", "E0802")
+    assert caught.value.where == "the loop"
