@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Netlist
 
-MAX_BYTES = 32 << 20
+MAX_BYTES = 64 << 20
 
 
 def dumps(netlist: Netlist) -> bytes:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import ml_dtypes
@@ -43,7 +44,7 @@ def read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, n
         if int.from_bytes(size, "little") > MAX_HEADER_BYTES:
             raise ValueError(f"its header is longer than {MAX_HEADER_BYTES} bytes")
         shape, fortran, dtype = reader(BytesIO(size + stream.read(int.from_bytes(size, "little"))))
-    except (ValueError, EOFError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except (ValueError, EOFError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError) as error:
         raise Error("E0801", f"not a readable .npy file: {str(error) or 'its header nests too deeply'}", where=where) from None
     if dtype.hasobject:
         raise Error("E0801", "the file holds pickled objects, which are never read", where=where)

@@ -250,16 +250,23 @@ class Survey(Watcher):
     stage: str | None = None
     flops: int | None = None
     _left: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
+    _regions: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
     _whys: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def on_stage(self, stage: str, unit: Unit) -> None:
         self.stage = stage
         if stage in ("import", "nn"):
-            self.flops = sum(map(flops_of, nn_ops(unit.module, self.program)))
+            ops = nn_ops(unit.module, self.program)
+            self.flops = sum(map(flops_of, ops))
+            self._regions = {(op.name, source_names(op.location)): flops_of(op) for op in ops if op.regions}
         if stage == "tile":
             self._left = [
-                (op.name.removeprefix("nn."), source_names(op.location), flops_of(op)) for op in nn_ops(unit.module, self.program)
+                (op.name.removeprefix("nn."), source_names(op.location), self._flops(op)) for op in nn_ops(unit.module, self.program)
             ]
+
+    def _flops(self, op: NNOp) -> int:
+        """Arithmetic of an op that is left to the host; what stands in its regions is of dialect tile by then."""
+        return self._regions.get((op.name, source_names(op.location)), 0) if op.regions else flops_of(op)
 
     def remark(self, remark: Remark) -> None:
         if remark.kind == "missed" and remark.message.startswith("nn."):

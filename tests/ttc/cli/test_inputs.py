@@ -120,7 +120,9 @@ def test_shapes_that_no_array_has(shape: tuple[int, ...], tmp_path: Path) -> Non
     assert code(take, [f"x={path}"], arguments=(Argument("x", "input", "q", (-1, 3), "float32"),)) == "E0801"
 
 
-@pytest.mark.parametrize("data", [b"\2\0\xff\xff\xff\xff", b"\2\0\x10\x27\0\0" + b"-" * 10_000, b"\3\0\0\0\0\0", b"\1\0\0\0"])
+@pytest.mark.parametrize(
+    "data", [b"\2\0\xff\xff\xff\xff", b"\2\0\x10\x27\0\0" + b"-" * 10_000, b"\3\0\0\0\0\0", b"\1\0\0\0", b"\1\0\x08\0((((((({"]
+)
 def test_headers_that_no_array_has(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(b"\x93NUMPY" + data)
