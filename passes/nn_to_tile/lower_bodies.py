@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from typing import ClassVar
 
 from xdsl.dialects import func
@@ -14,7 +13,7 @@ from ttc.dialects.core.ir.adapter import set_type
 from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, make_function
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.spec import spec_of, tensor_type
-from ttc.dialects.core.machines.targets import Target, load_target
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.control import ControlOp, LoopOp, YieldOp, is_written_out
@@ -77,9 +76,6 @@ class LowerBodies(Pass):
     What a region takes and yields stays a tensor: tile.from_host and tile.to_host stand at its borders.  Ops on values whose shapes depend
     on data stay ops of dialect nn.
 
-    Args:
-        host: the machine that runs regions.
-
     Before:
         (%n: tensor<i64>, %x: tensor<2xf32>)
         %0 = nn.loop(%n, _, %x) {carried = 1} : (tensor<i64>, tensor<2xf32>) -> tensor<2xf32> {
@@ -103,22 +99,22 @@ class LowerBodies(Pass):
     """
 
     name: ClassVar[str] = "lower-bodies"
-    host: Target = field(default_factory=lambda: load_target("host"))
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         for function in entry_functions(unit.module):
             for op in list(_with_regions(function.body.block)):
-                self._lower(op, unit, rewriter)
+                _lower(op, unit, rewriter)
 
-    def _lower(self, op: ControlOp, unit: Unit, rewriter: Rewriter) -> None:
-        regions = [region.clone() for region in op.regions]
-        for region in regions:
-            _sink_literals(op, region.block)
-            _lower_region(region, Unit(ModuleOp([]), unit.weights, self.host), rewriter)
-        if not _pays(op.regions, regions):
-            rewriter.missed(op, "its regions are interpreted: too few of their ops have kernels")
-        elif rewriter.allow("lower-bodies", op):
-            _replace(op, regions, rewriter)
+
+def _lower(op: ControlOp, unit: Unit, rewriter: Rewriter) -> None:
+    regions = [region.clone() for region in op.regions]
+    for region in regions:
+        _sink_literals(op, region.block)
+        _lower_region(region, Unit(ModuleOp([]), unit.weights, load_target("host")), rewriter)
+    if not _pays(op.regions, regions):
+        rewriter.missed(op, "its regions are interpreted: too few of their ops have kernels")
+    elif rewriter.allow("lower-bodies", op):
+        _replace(op, regions, rewriter)
 
 
 def _pays(before: Sequence[Region], after: Sequence[Region]) -> bool:
