@@ -38,8 +38,8 @@ FORMATS = (
 BOTH = "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 PROGRAM_HELP = "Which program of the archive to run; default: the one whose shapes the inputs have."
-OWN_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU", "TTC_PROFILE")
-"""Variables that are no options, each read where it counts: folder of kernels, level of their instructions, file for a trace."""
+OWN_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU", "TTC_PROFILE", "TTC_TENANT", "TTC_VISIBLE_DEVICES")
+"""Variables that are no options, each read where it counts: folder of kernels, level of their instructions, file for a trace, devices."""
 
 RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 """Arrays of tables in TOML files beside the tables of commands, and the options that they set."""

@@ -18,6 +18,7 @@ from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, entries_of, from_entries, inputs_of, outputs_of, to_entries
 from ttc.runtime.contract import check_values, known_values
+from ttc.runtime.devices import require_device
 from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.device import Device, plan_for
 from ttc.runtime.machine.execution import Demand, Execution, Watch
@@ -51,6 +52,7 @@ class Session:
     """
 
     def __init__(self, program: Program, devices: Sequence[Device] | None = None) -> None:
+        require_device()
         self._initial = program
         self._surface = program.netlists.surface
         self._given_devices = tuple(devices) if devices is not None else (Device.of(program),)

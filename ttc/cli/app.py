@@ -22,7 +22,7 @@ from ttc.runtime.cpu import starting_threads
 
 COMMANDS = (
     *("compile", "export", "run", "generate", "train", "bench", "check", "bisect", "info", "targets", "opt", "diff", "repro", "reduce"),
-    *("explain", "passes", "tune-precision", "netlist", "perf", "trace", "view", "cache"),
+    *("explain", "passes", "tune-precision", "netlist", "perf", "trace", "view", "cache", "doctor"),
 )
 _NO_MEMORY = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")
 """What the dynamic linker says where there is no memory for a library."""

@@ -7,6 +7,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.options import CompileOptions, RunOptions, resolve
+from ttc.runtime.devices import require_device
 from ttc.settings.train_options import TrainOptions
 
 CPU = "cpu"
@@ -48,6 +49,7 @@ class Device:
                 raise Error("E0101", f"device '{place}' takes no options: its stages run in PyTorch", hint="device 'host' compiles them")
             return
         load_target(self.target)
+        require_device(number)
         for known in ("target", "to", "from_", "training"):
             if known in option_fields:
                 raise Error("E0101", f"'{known}' is no option of a device", hint="the place says the target; pipelines say what is trained")

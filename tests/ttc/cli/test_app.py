@@ -46,6 +46,7 @@ def test_without_arguments_help_is_printed(capsys: pytest.CaptureFixture[str]) -
         "trace",
         "view",
         "cache",
+        "doctor",
     ]
 
 

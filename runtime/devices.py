@@ -1,0 +1,164 @@
+"""Which devices this process may use, and locks so that no other tenant uses them meanwhile.
+
+TTC_VISIBLE_DEVICES lists devices of the machine: "0-2,5".  The process numbers them from 0 on in that order, and takes one when a session
+begins on it: a lock on a file in the user's runtime folder, which the system frees when the process ends, however it does.  A tenant is a
+process with those that it starts: they share its devices.  Without the variable nothing is limited or locked.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
+
+VARIABLE = "TTC_VISIBLE_DEVICES"
+TENANT = "TTC_TENANT"
+"""The variable by which processes know that they are of one tenant; ttc sets it."""
+MAX_DEVICES = 1024
+"""Devices of a machine have smaller numbers."""
+_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_HEAD_BYTES = 256
+"""Bytes of a lock's file that are read: the number of a process, and its tenant."""
+
+
+@record
+class Holder:
+    """The tenant that has a device.
+
+    Args:
+        pid: of the process that took it.
+        tenant: that it belongs to.
+    """
+
+    pid: int
+    tenant: str
+
+
+def visible_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Return the devices of the machine that the variable lists, in the order of the process's own numbers; None where it is not set.
+
+    Raises E0101 for what is no list of numbers and ranges, for a number twice, and for one from MAX_DEVICES on.
+    """
+    text = environ.get(VARIABLE)
+    if text is None:
+        return None
+    found: list[int] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise Error(
+                "E0101", f"{VARIABLE}={text[:80]}: '{item[:40]}' is no device", hint="numbers and ranges with commas between: 0-2,5"
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last >= MAX_DEVICES:
+            raise Error("E0101", f"{VARIABLE}: there are no devices {item}", hint=f"ranges go up, to {MAX_DEVICES - 1} at most")
+        found += range(first, last + 1)
+    twice = [device for device in dict.fromkeys(found) if found.count(device) > 1]
+    if twice:
+        raise Error("E0101", f"{VARIABLE} lists device {twice[0]} twice")
+    return tuple(found)
+
+
+def own_device(environ: Mapping[str, str]) -> int:
+    """Return the device, by the process's own numbers, that a session begins on where nothing names one: the local rank's."""
+    text = environ.get("LOCAL_RANK", "0")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+
+
+def require_device(number: int | None = None) -> None:
+    """Take a device for this process and the rest of its life, if the variable is set.
+
+    Args:   number: the process's own; None: that of its local rank.
+    Raises: E0101 for a variable that is no list, E0104 where the device is not visible, or another tenant has it.
+    """
+    if VARIABLE not in os.environ:
+        return
+    visible = visible_devices(os.environ) or ()
+    wanted = own_device(os.environ) if number is None else number
+    if wanted >= len(visible):
+        there = f"{len(visible)} devices are" if len(visible) != 1 else "1 device is"
+        message = f"there is no device {wanted}: {there} visible by {VARIABLE}={os.environ[VARIABLE]}"
+        raise Error("E0104", message, hint=f"list more devices in {VARIABLE}, or ask for fewer")
+    device = visible[wanted]
+    with _LOCK:
+        if device not in _TAKEN:
+            _TAKEN[device] = _taken(device)
+
+
+def holder_of(device: int) -> Holder | None:
+    """Return who has a device of the machine, as far as this user's processes are concerned; None if nobody has."""
+    path = lock_folder() / f"device-{device}"
+    try:
+        inode = path.stat().st_ino
+        locked = any(line.split()[5].endswith(f":{inode}") for line in Path("/proc/locks").read_text().splitlines() if " FLOCK " in line)
+        return _holder(path.read_bytes()[:_HEAD_BYTES]) if locked else None
+    except (OSError, IndexError):
+        return None
+
+
+def lock_folder() -> Path:
+    """Return the folder of the locks: in XDG_RUNTIME_DIR, else in /tmp, with the user's number."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    return Path(runtime, "ttc") if Path(runtime).is_absolute() else Path("/tmp", f"ttc-{os.geteuid()}")
+
+
+def _taken(device: int) -> int:
+    """A descriptor of the locked file of a device; -1 where another process of this tenant has it.  Raises E0104."""
+    tenant = os.environ.setdefault(TENANT, os.urandom(16).hex())
+    path = _usable(lock_folder()) / f"device-{device}"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise Error("E0104", f"device {device} cannot be locked: {path}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = _holder(os.pread(descriptor, _HEAD_BYTES, 0))
+        os.close(descriptor)
+        if holder is not None and holder.tenant == tenant:
+            return -1
+        who = "another process" if holder is None else f"process {holder.pid}"
+        raise Error("E0104", f"device {device} is in use by {who}", hint=f"wait for its end, or list other devices in {VARIABLE}") from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()} {tenant}\n".encode(), 0)
+    return descriptor
+
+
+def _holder(head: bytes) -> Holder | None:
+    words = head.decode("ascii", "replace").split()
+    return Holder(int(words[0]), words[1]) if len(words) == 2 and words[0].isdecimal() else None
+
+
+def _usable(folder: Path) -> Path:
+    """The folder, made if it is missing.  Raises E0104 unless it is a folder of this user alone."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700)
+    try:
+        found = folder.lstat()
+    except OSError as error:
+        raise Error("E0104", f"devices cannot be locked: {folder}: {error.strerror}") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise Error("E0104", f"devices cannot be locked: {folder} is no folder of this user alone")
+    return folder
+
+
+_TAKEN: dict[int, int] = {}
+"""Descriptors of the locks that this process holds, by device; -1: another process of this tenant does."""
+_LOCK = Lock()
+
+
+def _after_fork() -> None:
+    """In a child, which has the locks of its parent with it."""
+    global _LOCK
+    _LOCK = Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
