@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -149,7 +150,7 @@ class States:
         if name not in self._expressions:
             if name in self.unit.weights:
                 raise Error("E0302", f"a weight of the model is called '{name}', as a state of training is")
-            self.unit.weights.add(name, Weight(spec.shape, spec.dtype, lambda: np.full(spec.shape, start, spec.dtype), derived=True))
+            self.unit.weights.add(name, Weight(spec.shape, spec.dtype, lambda: _filled(spec, start), derived=True))
             self._add_expression(name, spec, start)
         return WeightAttr.of(name, spec)
 
@@ -167,6 +168,11 @@ class States:
         function = FuncOp(symbol, FunctionType.from_lists([], [value.type]), Region(block), visibility="private")
         function.attributes["ttc.derived"] = StringAttr(key)
         self.unit.module.body.block.add_op(function)
+
+
+def _filled(spec: Spec, start: float) -> NDArray[Any]:
+    """A tensor of one number; memory of zeros is not touched."""
+    return np.zeros(spec.shape, spec.dtype) if start == 0 else np.full(spec.shape, start, spec.dtype)
 
 
 def parameters_of(entry: OpenEntry) -> dict[str, ParamOp]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Condition, RLock
@@ -30,6 +30,7 @@ from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import UPDATES, Cells, Store
 from ttc.runtime.machine.values import Values
 from ttc.runtime.machine.watched import run_of
+from ttc.runtime.manifest import Description
 from ttc.runtime.metrics import ticks
 from ttc.runtime.program import Program
 
@@ -71,6 +72,16 @@ class Session:
         """The program, with the parameters as they are now."""
         with self._changed:
             return self.values.saved(self._program)
+
+    @property
+    def description(self) -> Description:
+        """What the archive says of itself; unlike `program`, it costs nothing to ask."""
+        return self._initial.description
+
+    @property
+    def programs(self) -> Collection[str]:
+        """Names of the entry programs."""
+        return self._surface.programs.keys()
 
     @property
     def fixed_inputs(self) -> Mapping[str, NDArray]:

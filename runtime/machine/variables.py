@@ -100,7 +100,7 @@ class Variable(OneEntry):
     def spare(self) -> NDArray:
         """The second buffer, of arbitrary content."""
         if self._spare is None:
-            self._spare = owned(np.empty_like(self.value))
+            self._spare = _aligned(self.value)
         return self._spare
 
     def swap(self) -> None:
@@ -152,10 +152,26 @@ class Variable(OneEntry):
 
 
 def owned(value: NDArray) -> NDArray:
-    """A copy in aligned memory that is nobody else's."""
-    size = prod(value.shape) * value.dtype.itemsize
-    raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    copy = raw[start : start + size].view(value.dtype).reshape(value.shape)
-    np.copyto(copy, value)
+    """A copy in aligned memory that is nobody else's.
+
+    Zeros take no memory before somebody writes others: sums of gradients that a program of whole steps never uses.
+    """
+    copy = _aligned(value)
+    if not _is_zero(value):
+        np.copyto(copy, value)
     return copy
+
+
+def _aligned(like: NDArray) -> NDArray:
+    """Zeros in aligned memory of their own, of an array's shape and dtype."""
+    size = prod(like.shape) * like.dtype.itemsize
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(like.dtype).reshape(like.shape)
+
+
+def _is_zero(value: NDArray) -> bool:
+    """Whether all bits are 0; -0.0 is not."""
+    flat = np.ascontiguousarray(value).reshape(-1)
+    whole = flat.nbytes % 8 == 0
+    return not flat.view(np.uint64 if whole else np.uint8).any()

@@ -193,7 +193,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         A call of the executor leaves none: its update is fused, and its gradients are never whole in memory.
         """
         updates = self._with_gradients()
-        known = self.session.program.description.states
+        known = self.session.description.states
         chosen = [name for name in known if name.startswith(GRADIENT) or name in (LOSS_COUNT, LOSS_SCALE)]
         states = self.session.states(chosen)
         count = float(states.pop(LOSS_COUNT, np.float32(1))) if updates.training.reduction == "mean" else 1.0
@@ -249,7 +249,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
 
     def weights(self) -> dict[str, NDArray[Any]]:
         """Return copies of parameters and states by name, without gradients and what the optimizer keeps."""
-        states = [x for x in self.session.program.description.states if not x.startswith((GRADIENT, SLOT)) and x != LOSS_COUNT]
+        states = [x for x in self.session.description.states if not x.startswith((GRADIENT, SLOT)) and x != LOSS_COUNT]
         found = {**self.session.parameters(), **self.session.states(states)}
         return {name.removeprefix("model.") if self._owner is not self._model else name: value for name, value in found.items()}
 
@@ -274,7 +274,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take what `state_dict` gave.  Raises E0801 for a missing or unknown name, or what does not fit; then nothing has changed."""
-        description = self.session.program.description
+        description = self.session.description
         missing = [name for name in {**self.session.parameters(), **description.states} if name not in state]
         if missing:
             raise Error("E0801", f"the state lacks {', '.join(missing[:3])}")
@@ -328,7 +328,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         if made is before:
             return
         session, same = made.first.session, False
-        description = session.program.description
+        description = session.description
         if before is not None:
             old = before.first.session
             same = before.first.training.optimizer == made.first.training.optimizer

@@ -162,7 +162,7 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
         if sessions is self._sessions:
             return
         if self._sessions is not None:
-            values, known = self._sessions[0].parameters(), sessions[0].program.description.parameters
+            values, known = self._sessions[0].parameters(), sessions[0].description.parameters
             for session in sessions:
                 session.assign({name: value for name, value in values.items() if name in known})
         elif self._host.is_module:
@@ -175,7 +175,7 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
         if trained is None or self._sessions is None:
             self._synced.warn_of_changes()
         elif trained.version > self._seen:
-            values, known = trained.weights(), self._sessions[0].program.description.parameters
+            values, known = trained.weights(), self._sessions[0].description.parameters
             for session in self._sessions:
                 session.assign({name: value for name, value in values.items() if name in known})
             self._seen = trained.version

@@ -50,7 +50,7 @@ def start(session: Session, options: LoopOptions, told: Told) -> Start:
             trained, E0807 for a checkpoint.
     """
     updates = Updates(session, training_of(session))
-    if STEP not in session.program.netlists.surface.programs:
+    if STEP not in session.programs:
         raise Error("E0803", "the archive has no optimizer", hint="compile it with --loss and --optimizer")
     checkpoints = None if options.checkpoint is None else Checkpoints(options.checkpoint, options.keep)
     found = _resumed(session, options, checkpoints)
@@ -60,7 +60,7 @@ def start(session: Session, options: LoopOptions, told: Told) -> Start:
     data, validation = _samples(options, updates, chosen.batch)
     if position is not None and position.rows != data.rows:
         raise Error("E0801", f"the data have {data.rows} rows, and had {position.rows} as the checkpoint was written", where=data.where)
-    if position is None and SEED in session.program.description.states:
+    if position is None and SEED in session.description.states:
         session.assign({}, {SEED: np.asarray(options.seed, np.int64)})
     update = 0 if position is None else position.update
     log = None if options.log is None else Log(options.log, update)

@@ -68,7 +68,7 @@ class Outcome:
 
 def training_of(session: Session) -> Training:
     """What the archive says of its training.  Raises E0803 if it was compiled for inference."""
-    found = session.program.description.training
+    found = session.description.training
     if found is None:
         hint = "compile it with --loss and --optimizer, or loss= and optimizer="
         raise Error("E0803", "the archive was compiled for inference, and cannot be trained", hint=hint)
@@ -101,8 +101,8 @@ class Updates:
         self.replica = 0
         """Which replica this is, for what is shown of it."""
         self._microbatch = 0
-        self._fused = STEP in session.program.netlists.surface.programs
-        self._kept = [name for name in session.program.description.states if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
+        self._fused = STEP in session.programs
+        self._kept = [name for name in session.description.states if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
 
     @property
     def whole(self) -> int:
@@ -159,7 +159,7 @@ class Updates:
     def clear(self) -> None:
         """Set the accumulated gradients, and their count, to zero."""
         self._microbatch = 0
-        sums = [name for name in self.session.program.description.states if name.startswith(GRADIENT) or name == LOSS_COUNT]
+        sums = [name for name in self.session.description.states if name.startswith(GRADIENT) or name == LOSS_COUNT]
         self.session.assign({}, {name: np.zeros_like(value) for name, value in self.session.states(sums).items()})
 
     def _parts(self, rows: Mapping[str, NDArray[Any]]) -> Iterator[dict[str, NDArray[Any]]]:

@@ -50,7 +50,7 @@ class Weights:
 
     def overwrite(self, session: Session) -> None:
         """Take all parameters and buffers of the module, whatever training has made of them.  Raises E0101 for a model of a file."""
-        description = session.program.description
+        description = session.description
         self._assign(session, self._host.read({**description.parameters, **description.states}))
         self.are_the_same(session)
 
@@ -68,15 +68,15 @@ class Weights:
 
     def _assign(self, session: Session, values: Mapping[str, NDArray[Any]]) -> None:
         if values:
-            parameters = session.program.description.parameters
+            parameters = session.description.parameters
             own = {name: value for name, value in values.items() if name in parameters}
             session.assign(own, {name: value for name, value in values.items() if name not in parameters})
 
     def _of(self, session: Session) -> dict[str, NDArray[Any]]:
         """What the session has of the module's tensors."""
-        description = session.program.description
+        description = session.description
         names = self._host.read({**description.parameters, **description.states})
-        found = {**session.parameters(), **session.states()}
+        found = {**session.parameters(), **session.states(name for name in description.states if name in names)}
         return {name: value for name, value in found.items() if name in names}
 
     def _differences(self, session: Session) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -74,3 +77,22 @@ def test_a_ram_keeps_its_entry():
     assert [ram.take("a"), ram.take("a")] == [2, 2]
     undo()
     assert ram.take("a") == 1
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 2.0])
+@pytest.mark.parametrize("shape", [(), (0, 3), (7,), (4, 6)])
+def test_copies_keep_every_bit(shape: tuple[int, ...], value: float):
+    given = np.full((*shape, 2), value, np.float32)[..., 1]
+    copy = owned(given)
+    assert (copy.shape, copy.tobytes()) == (shape, given.tobytes())
+
+
+def test_zeros_take_no_memory_before_they_are_written():
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    size, before = 64 << 20, resident()
+    copy = owned(np.zeros(size, np.uint8))
+    assert resident() - before < size // 4
+    copy[:] = 1
+    assert resident() - before > size // 2
