@@ -151,7 +151,8 @@ def by_file(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Array
     known = {id(p): name for name, p in given.network.named_parameters()}
     for name, p in given.network.named_parameters(remove_duplicate=False):  # the file has one of the names of a parameter
         for found in (gradients, weights):
-            found.setdefault(known[id(p)], found.get(name, np.array(np.inf)))
+            if name in found:
+                found.setdefault(known[id(p)], found[name])
     return gradients, weights
 
 
@@ -166,7 +167,7 @@ def largest_error(found: Arrays, wanted: Arrays) -> float:
 
 def whole_error(found: Arrays, wanted: Arrays) -> float:
     """The relative L2 error of all arrays together."""
-    return _norm([found[name] - value for name, value in wanted.items()]) / _norm(wanted.values())
+    return _norm([found.get(name, np.inf) - value for name, value in wanted.items()]) / _norm(wanted.values())
 
 
 def _norm(values: Iterable[np.ndarray]) -> float:
