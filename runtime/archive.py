@@ -8,9 +8,7 @@ SHA-256 of the manifest and the zip's directory.  Every other byte has only one 
 from __future__ import annotations
 
 import hashlib
-import mmap
 import os
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,6 +36,7 @@ from ttc.runtime.manifest import (
     signatures,
     state_keys,
 )
+from ttc.runtime.read_file import OpenedFile, give_back, in_file, read_file
 from ttc.runtime.tensors import TensorSource
 from ttc.runtime.zip_format import NAME, Directory, Entry, check_layout, read_directory
 from ttc.runtime.zip_writer import ZipWriter
@@ -46,8 +45,6 @@ MANIFEST = "manifest.json"
 NETLIST = "netlist.json"
 MAX_JSON_BYTES = 1 << 26
 _CHUNK_BYTES = 1 << 23
-COPIED_BYTES = 1 << 22
-"""Archives of at most so many bytes are copied when they are opened; larger ones are mapped."""
 _SEAL = "ttc archive sha256 "
 
 
@@ -186,7 +183,7 @@ class Archive:
     entries: Mapping[str, Entry]
     seal: str
     _data: memoryview
-    _opened: _Opened | None
+    _opened: OpenedFile | None
 
     @property
     def check(self) -> Callable[[], None] | None:
@@ -237,7 +234,7 @@ class Archive:
         entry = self.entries[stored.member]
 
         def release() -> None:
-            _give_back(self._data, entry.data_offset, entry.end)
+            give_back(self._data, entry.data_offset, entry.end)
 
         return TensorSource(stored.shape, stored.format, lambda: self._packed(stored), release)
 
@@ -270,7 +267,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
     """
     place = Path(path)
     with in_file(place):
-        data, opened = _read_file(place)
+        data, opened = read_file(place)
         directory = read_directory(data)
         if MANIFEST in directory.entries and not directory.comment.startswith(_SEAL.encode("ascii")):
             raise Error("E0703", "the archive has no seal: it was repackaged", hint="fetch it again, or compile the model again")
@@ -284,67 +281,6 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
         eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
         _check_hashes(data, eager, directory.entries, checked_threads(threads))
         return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data, opened)
-
-
-@contextmanager
-def in_file(path: Path) -> Iterator[None]:
-    """Errors name the file, and the place in it if they have one."""
-    try:
-        yield
-    except Error as error:
-        error.where = f"{path}: {error.where}" if error.where else str(path)
-        raise
-
-
-def _read_file(path: Path) -> tuple[memoryview, _Opened | None]:
-    """The whole file, read-only: a copy of a small one, else mapped, with the file.  Raises E0102, or E0701 if it is empty.
-
-    A copy stays as it was verified whatever becomes of the file, so that short runs need not look at it each time.
-    """
-    fd = open_regular(path)
-    try:
-        size = os.fstat(fd).st_size
-        if size == 0:
-            raise Error("E0701", "the file is empty")
-        if size <= COPIED_BYTES:
-            pages = mmap.mmap(-1, size)  # tensors are aligned in the file, so they must be where it is copied to
-            count = os.preadv(fd, [pages], 0)
-            return memoryview(pages).toreadonly()[:count], None
-        return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ)), _Opened(os.dup(fd))
-    finally:
-        os.close(fd)
-
-
-def open_regular(path: Path) -> int:
-    """A descriptor to read a file by.  Raises E0102 unless it is there and regular."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Error("E0102", f"cannot open it: {reason}") from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise Error("E0102", "it is not a regular file")
-    return fd
-
-
-class _Opened:
-    """An open file, and what its size and its last change were."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._then = self._now()
-
-    def changed(self) -> bool:
-        """Whether the content of the file may be another, or less, than when it was opened."""
-        return self._now() != self._then
-
-    def _now(self) -> tuple[int, int]:
-        status = os.fstat(self._fd)
-        return status.st_size, status.st_mtime_ns
-
-    def __del__(self) -> None:
-        os.close(self._fd)
 
 
 def _manifest_bytes(data: memoryview, directory: Directory) -> memoryview:
@@ -386,18 +322,10 @@ def _check_hashes(data: memoryview, members: Mapping[str, Member], entries: Mapp
         for start in range(entry.data_offset, entry.end, _CHUNK_BYTES):
             end = min(start + _CHUNK_BYTES, entry.end)
             digest.update(data[start:end])
-            _give_back(data, start, end)
+            give_back(data, start, end)
         return digest.hexdigest() == item[1].sha256
 
     with ThreadPoolExecutor(threads) as pool:
         for (name, _), good in zip(members.items(), pool.map(matches, members.items()), strict=True):
             if not good:
                 raise Error("E0704", f"the bytes of member '{name}' do not match their hash", hint="fetch or compile the archive again")
-
-
-def _give_back(data: memoryview, start: int, end: int) -> None:
-    """Let the system take back the whole pages between two offsets: they come again from the file when they are read."""
-    pages, first = data.obj, -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
-    length = end // mmap.PAGESIZE * mmap.PAGESIZE - first
-    if isinstance(pages, mmap.mmap) and length > 0 and hasattr(mmap, "MADV_DONTNEED"):
-        pages.madvise(mmap.MADV_DONTNEED, first, length)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.archive import Archive, called_function, in_file, open_archive
+from ttc.runtime.archive import Archive, called_function, open_archive
 from ttc.runtime.cpu import checked_threads, starting_threads
 from ttc.runtime.engines.base import Engine
 from ttc.runtime.engines.table import Exact, engine_named
@@ -16,6 +16,7 @@ from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall, remember
 from ttc.runtime.manifest import signatures
 from ttc.runtime.program import Program, build_program
+from ttc.runtime.read_file import in_file
 from ttc.runtime.tracing import span
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
-from ttc.runtime.archive import in_file, open_regular
 from ttc.runtime.atomic_file import replacing
 from ttc.runtime.manifest import DTYPE_NAMES, Description, Variable, unique_keys
+from ttc.runtime.read_file import in_file, open_regular
 
 FORMAT_VERSION = 1
 MAX_HEADER_BYTES = 1 << 26

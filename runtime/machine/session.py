@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist import model
-from ttc.runtime.arguments import check_names, entries_of, from_entries, inputs_of, outputs_of, to_entries
+from ttc.runtime.arguments import check_names, entries_of, inputs_of, outputs_of, to_entries
 from ttc.runtime.contract import check_values, known_values
 from ttc.runtime.devices import require_device
 from ttc.runtime.engines.base import Plan, ShortRun
@@ -27,7 +27,7 @@ from ttc.runtime.machine.sessions import SESSIONS
 from ttc.runtime.machine.stalls import stalled
 from ttc.runtime.machine.stateful import StatefulEntry, stateful_entry
 from ttc.runtime.machine.stepper import Stepper
-from ttc.runtime.machine.store import UPDATES, Cells, Store
+from ttc.runtime.machine.store import UPDATES, Cells, Store, taken
 from ttc.runtime.machine.values import Values
 from ttc.runtime.machine.watched import run_of
 from ttc.runtime.manifest import Description
@@ -387,20 +387,11 @@ class Session:
     def _execute(self, entry: model.Program, cells: Cells, params: Mapping[str, int] | None = None, watch: Watch | None = None) -> None:
         Execution(self._surface, cells, self._devices, self._alive, watch).run(self._steppers[entry.name], params)
         results = [result for result in entry.results if result.updates is not None]
-        values = self._taken(results, cells, UPDATES)
+        values = taken(results, cells, self._surface, UPDATES)
         updates = {str(result.updates): values[result.name] for result in results}
         parameters = self.values.update(updates)
         if parameters:
             self._use(self._program.with_parameters(parameters))
 
     def _popped(self, entry: model.Program, cells: Cells) -> dict[str, NDArray]:
-        return self._taken(outputs_of(entry), cells, USER)
-
-    def _taken(self, results: Sequence[model.Argument], cells: Cells, reader: str) -> dict[str, NDArray]:
-        """What results are, by name; those of one queue are of the same entries."""
-        found: dict[str, list[NDArray]] = {}
-        for result in results:
-            if result.queue not in found:
-                count = min(entries_of(result, self._surface.queues[result.queue]), cells[result.queue].most)
-                found[result.queue] = [cells[result.queue].take(reader) for _ in range(count)]
-        return {result.name: from_entries(result, found[result.queue]) for result in results}
+        return taken(outputs_of(entry), cells, self._surface, USER)

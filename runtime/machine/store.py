@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from numpy.typing import NDArray
+
+from ttc.dialects.netlist.model import Argument
+from ttc.runtime.arguments import entries_of, from_entries
 from ttc.runtime.machine.limits import UNBOUNDED, Meter
 from ttc.runtime.machine.rings import USER, OrderedRing
 from ttc.runtime.machine.surface import Channel, Surface
@@ -50,3 +54,13 @@ class Store:
         if queue.kind == "state" and queue.key is not None:
             return self.variables[queue.key]
         return Ram(queue) if queue.type == "ram" else OrderedRing(queue, self._meter, readers)
+
+
+def taken(results: Sequence[Argument], cells: Cells, surface: Surface, reader: str) -> dict[str, NDArray]:
+    """What results are, by name, taken out of the cells for a reader; those of one queue are of the same entries."""
+    found: dict[str, list[NDArray]] = {}
+    for result in results:
+        if result.queue not in found:
+            count = min(entries_of(result, surface.queues[result.queue]), cells[result.queue].most)
+            found[result.queue] = [cells[result.queue].take(reader) for _ in range(count)]
+    return {result.name: from_entries(result, found[result.queue]) for result in results}

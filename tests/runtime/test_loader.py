@@ -63,7 +63,7 @@ def test_a_small_archive_that_is_cut_while_it_is_loaded_runs_on(path: Path, engi
 @pytest.mark.parametrize("change", ["cut", "written"])
 @pytest.mark.parametrize("engine", ["native", "reference"])
 def test_a_mapped_archive_that_is_changed_while_it_is_loaded(path: Path, change: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ttc.runtime.archive.COPIED_BYTES", 0)
+    monkeypatch.setattr("ttc.runtime.read_file.COPIED_BYTES", 0)
     session = load(path, engine=engine, threads=1)
     inputs = {"x": np.zeros(4, np.float32)}
     assert session.run(inputs, "step")["y"].shape == (4,)

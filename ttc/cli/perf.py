@@ -71,7 +71,8 @@ def _netlist(console: Console, file: Path, arch: str | None) -> Netlist:
             console.note(f"note: {broken} rules of the format are broken; ttc netlist check {file} lists them")
         return to_netlist(form, arch)
     from ttc.dialects.netlist.checks import require_valid
-    from ttc.runtime.archive import in_file, open_archive
+    from ttc.runtime.archive import open_archive
+    from ttc.runtime.read_file import in_file
 
     if arch is not None:
         raise Error("E0101", "--arch is for Buda netlists: an archive is for one machine")

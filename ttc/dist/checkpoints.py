@@ -31,9 +31,9 @@ from ttc.dist.pieces import Collected, RowRange, SavedTensor, local_part, pieces
 from ttc.dist.processes import Mesh
 from ttc.dist.sharding import own_optimizer
 from ttc.inputs.files import require_folder, write_bytes
-from ttc.runtime.archive import in_file, open_regular
 from ttc.runtime.machine.checkpoint import check_header, damaged
 from ttc.runtime.manifest import unique_keys
+from ttc.runtime.read_file import in_file, open_regular
 
 INDEX = "checkpoint.json"
 """The file of a checkpoint's folder that says which others belong to it."""

@@ -13,8 +13,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.model import Argument, Netlist
-from ttc.runtime.archive import Archive, in_file, open_archive
+from ttc.runtime.archive import Archive, open_archive
 from ttc.runtime.manifest import Description
+from ttc.runtime.read_file import in_file
 from ttc.view.netlist_ops import device_of, netlist_ops
 from ttc.view.run_costs import program_costs
 from ttc.view.texts import clipped
