@@ -99,6 +99,8 @@ class Runner:
         self._crossings = {number: Crossing(self._parts[number], precision, is_last=number == len(self._parts) - 1) for number in self._own}
         broadcast(mesh, *self._parts)
         self._names, self._sharding = Names.of(self._parts, self._own), Sharding.of(shard, offload, units)
+        if self._sharding.is_cut(mesh):
+            _check_apart(self.stages)
         self._modules = {number: self._prepared(crossing, target) for number, crossing in self._crossings.items()}
         self._gradients = Gradients(self._parts, self._names, mesh)
         self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
@@ -310,6 +312,19 @@ def _check(loss: Any, microbatches: int, schedule: str) -> None:
         raise Error("E0101", f"there is no schedule '{str(schedule)[:80]}'", hint=nearest(str(schedule), SCHEDULES))
 
 
+def _check_apart(stages: Sequence[nn.Module]) -> None:
+    """Raises E0101 for a parameter of several stages: each cuts its own, in place."""
+    seen: dict[nn.Parameter, str] = {}
+    for number, part in enumerate(stages):
+        for name, parameter in part.named_parameters():
+            if parameter in seen:
+                message = (
+                    f"parameter '{name}' of stage {number} of this process is '{seen[parameter]}' of another, and cannot be cut for both"
+                )
+                raise Error("E0101", message, hint="shard=1 shares the states of its optimizer")
+        seen |= {parameter: name for name, parameter in part.named_parameters()}
+
+
 def _check_gather(gather: str) -> None:
     if gather not in ("last", "all"):
         raise Error("E0101", f"outputs cannot be gathered as '{str(gather)[:40]}'", hint="last, all")
@@ -319,6 +334,8 @@ def _parts(model: nn.Module | None, stages: Any, mesh: Mesh, schedule: str) -> t
     pipe = mesh.size("pipe")
     if mesh.size("tensor") > 1:
         raise Error("E0101", "a Runner has stages and replicas, no shares of tensors", hint="mesh(data=, pipe=)")
+    if mesh.size("shard") > 1:
+        raise Error("E0101", "a Runner cuts parameters among all replicas", hint="mesh(data=, pipe=) and Runner(shard=)")
     if isinstance(stages, str):
         if model is None:
             raise Error("E0101", "there is no model to cut", hint="Runner(model, ...), or stages=[...]")
