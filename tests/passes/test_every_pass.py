@@ -27,6 +27,7 @@ PIPELINES = (
     *map(stages, TARGETS),
     stages(load_target("host"), PipelineSettings(gradients=Differentiate())),
     stages(load_target("host"), PipelineSettings(training=TRAINING)),
+    stages(load_target("host"), PipelineSettings(training=replace(TRAINING, stash=True))),
 )
 EVERY = {type(pass_): stage for pipeline in PIPELINES for stage, found in pipeline.items() for pass_ in found}
 CHECKS = {"docstring", "check_pair"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import threading
@@ -22,7 +23,8 @@ SERIES = re.compile(r'ttc_[a-z_]+(\{[a-z]+="([^"\\\n]|\\.)*"(,[a-z]+="([^"\\\n]|
 X = {"x": np.ones((2, 8), np.float32)}
 
 
-def test_a_scope_counts_what_happens_inside(small_onnx: Path, tmp_path: Path) -> None:
+def test_a_scope_counts_what_happens_inside(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path / "cache"))  # nothing is in it yet, whatever ran before
     with ttc.metrics.scope("outer") as outer:
         program = ttc.compile(small_onnx, target="host", batch=2)
         with ttc.metrics.scope("inner") as inner:
@@ -64,6 +66,7 @@ def test_memory_of_states_and_runs() -> None:
             self.total += x
             return self.total * 2
 
+    gc.collect()  # sessions of tests before go now, not in between
     before = ttc.metrics.snapshot()
     executor = ttc.Executor(ttc.compile(Counting(), (torch.ones(1000),), target="host"))
     executor.run({"x": np.ones(1000, np.float32)})

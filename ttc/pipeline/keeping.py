@@ -49,6 +49,6 @@ class KeepingSession:
         self._session.assign(parameters, states)
 
     def close(self) -> None:
-        """Give up memory."""
+        """Give up the memory of the stage, and what it keeps for backward passes."""
         self.drop()
         self._session.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -62,28 +61,23 @@ def examine_installation() -> Iterator[Examined]:
 
 def examine_distributions(installed: Mapping[str, Distribution]) -> Examined:
     """Return what is to be said of ttc's own distributions: two that both have the package `ttc` as a whole overwrite each other."""
-    shown = ", ".join(f"{name} {found.version}{' (a checkout)' if is_checkout(found) else ''}" for name, found in sorted(installed.items()))
+    shown = ", ".join(f"{name} {found.version}" for name, found in sorted(installed.items()))
     whole, runtime = installed.get(WHOLE), installed.get(RUNTIME)
     if whole is None and runtime is None:
         return Examined("ttc", WARNING, "not installed: it is found by its path alone", "pip install -e . in the checkout")
-    if whole is not None and runtime is not None and is_checkout(whole):
-        return Examined("ttc", ERROR, f"{shown}: both have the package ttc", "pip uninstall ttc-runtime: the checkout has all of it")
-    if whole is not None and runtime is None and not is_checkout(whole):
-        return Examined(
-            "ttc", ERROR, f"{shown}, without {RUNTIME}, which has the half that runs", f"pip install {RUNTIME}=={whole.version}"
-        )
+    if whole is not None and runtime is not None and not needs_runtime(whole):
+        return Examined("ttc", ERROR, f"{shown}: both have the package ttc", f"pip uninstall {RUNTIME}: this ttc has all of it")
+    if whole is not None and runtime is None and needs_runtime(whole):
+        message = f"{shown}, without {RUNTIME}, which has the half that runs"
+        return Examined("ttc", ERROR, message, f"pip install {RUNTIME}=={whole.version}")
     if whole is not None and runtime is not None and whole.version != runtime.version:
         return Examined("ttc", ERROR, f"{shown}: their versions differ", f"pip install {RUNTIME}=={whole.version}")
     return Examined("ttc", OK, shown)
 
 
-def is_checkout(found: Distribution) -> bool:
-    """Whether a distribution is a folder of sources that pip was given with -e."""
-    try:
-        told = json.loads(found.read_text("direct_url.json") or "{}")
-    except ValueError:
-        return False
-    return isinstance(told, dict) and bool(told.get("dir_info", {}).get("editable"))
+def needs_runtime(found: Distribution) -> bool:
+    """Whether a distribution is the published wheel, whose other half is `ttc-runtime`; a checkout, or what is built of one, has both."""
+    return any(text.startswith(RUNTIME) for text in found.requires or ())
 
 
 def requirements(texts: Iterable[str]) -> list[Requirement]:

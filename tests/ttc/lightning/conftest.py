@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -15,6 +16,9 @@ pytest.importorskip("lightning", reason="lightning is installed with the extra `
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import torch
 
+    from ttc.dynamo import shared
+
+    monkeypatch.setattr(shared, "_COMPILED", WeakValueDictionary())
     monkeypatch.chdir(tmp_path)  # where Lightning writes logs and checkpoints
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

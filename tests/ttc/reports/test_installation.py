@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from email.message import Message
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
@@ -13,20 +11,16 @@ import pytest
 from ttc.reports.installation import PYTHON, Requirement, examine_distributions, examine_package, requirements, version_fits
 
 ROOT = Path(__file__).resolve().parents[3]
+HALF = ("ttc", "0.1.0", "numpy", "ttc-runtime==0.1.0")
+"""The published wheel."""
 
 
-def installed(name: str, version: str, *, editable: bool = False) -> Distribution:
-    told = json.dumps({"url": "file:///x", "dir_info": {"editable": True}}) if editable else None
+def installed(name: str, version: str, *requires: str) -> Distribution:
+    text = "".join([f"Name: {name}\nVersion: {version}\n", *(f"Requires-Dist: {requirement}\n" for requirement in requires)])
 
     class Fake(Distribution):
-        @property
-        def metadata(self) -> Any:
-            message = Message()
-            message["Name"], message["Version"] = name, version
-            return message
-
         def read_text(self, filename: str) -> str | None:
-            return told if filename == "direct_url.json" else None
+            return text if filename == "METADATA" else None
 
         def locate_file(self, path: Any) -> Any:
             return Path("/nowhere") / path
@@ -37,17 +31,17 @@ def installed(name: str, version: str, *, editable: bool = False) -> Distributio
 @pytest.mark.parametrize(
     ("found", "state", "said"),
     [
-        ([("ttc", "0.1.0", True)], "ok", "ttc 0.1.0 (a checkout)"),
-        ([("ttc", "0.1.0", False), ("ttc-runtime", "0.1.0", False)], "ok", "ttc 0.1.0, ttc-runtime 0.1.0"),
-        ([("ttc-runtime", "0.1.0", False)], "ok", "ttc-runtime 0.1.0"),
-        ([("ttc", "0.1.0", True), ("ttc-runtime", "0.1.0", False)], "error", "both have the package ttc"),
-        ([("ttc", "0.1.0", False)], "error", "without ttc-runtime"),
-        ([("ttc", "0.2.0", False), ("ttc-runtime", "0.1.0", False)], "error", "their versions differ"),
+        ([("ttc", "0.1.0")], "ok", "ttc 0.1.0"),
+        ([HALF, ("ttc-runtime", "0.1.0")], "ok", "ttc 0.1.0, ttc-runtime 0.1.0"),
+        ([("ttc-runtime", "0.1.0")], "ok", "ttc-runtime 0.1.0"),
+        ([("ttc", "0.1.0"), ("ttc-runtime", "0.1.0")], "error", "both have the package ttc"),
+        ([HALF], "error", "without ttc-runtime"),
+        ([HALF, ("ttc-runtime", "0.2.0")], "error", "their versions differ"),
         ([], "warning", "not installed"),
     ],
 )
-def test_distributions_of_ttc(found: list[tuple[str, str, bool]], state: str, said: str) -> None:
-    row = examine_distributions({name: installed(name, version, editable=editable) for name, version, editable in found})
+def test_distributions_of_ttc(found: list[tuple[str, ...]], state: str, said: str) -> None:
+    row = examine_distributions({name: installed(name, *more) for name, *more in found})
     assert (row.state, said in row.detail, row.hint is None) == (state, True, state == "ok")
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from tests.dialects.nn.gradients.test_against_torch import BINARY, IMAGES, INSIDE, KINKS, REDUCTIONS, SHAPES, TIED, UNARY, Case
+from ttc.dialects.nn.gradients.host_call import GRADIENT
+from ttc.dialects.nn.kernels.host_call import FUNCTIONS
 
 Operand = tuple[int, ...] | np.ndarray | None
 Planted = tuple[list[Operand], dict[str, Any]]
@@ -15,6 +17,9 @@ SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 5.0, -1.0], [0.5, -1.0, 6.0]])
 SEED = np.array(7)
 RECURRENT = {"direction": "forward", "clip": float("inf")}
 RESIZED = {"coordinates": "half_pixel", "rounding": "round_prefer_floor", "cubic": -0.75, "exclude_outside": False, "antialias": False}
+
+FUNCTIONS["planted sine"] = lambda xs, count: [np.sin(xs[0])]
+FUNCTIONS[f"planted sine{GRADIENT}"] = lambda xs, count: [np.cos(xs[0]) * xs[1]]
 
 
 def _layer(gates: int, *activations: str, **attrs: Any) -> Planted:
@@ -31,6 +36,7 @@ _OWN: dict[str, Planted] = {
     **{f"nn.{name}": ([(3, 4), (4,)], {}) for name in ("maximum", "minimum", "mul")},
     "nn.batch_norm_training": ([(4, 3, 2), (3,), (3,), (3,), np.ones(3)], {"eps": 1e-3, "axis": 1, "momentum": 0.2, "unbiased": True}),
     "nn.cast": ([(3, 4)], {"dtype": np.dtype(np.float32)}),
+    "nn.host_call": ([(2, 3)], {"function": "planted sine", "count": 1, "types": ("float64:2x3",)}),
     "nn.cholesky": ([SQUARE], {}),
     "nn.concat": ([(2, 3), (2, 1)], {"axis": 1}),
     "nn.dequantize": ([np.arange(12, dtype=np.int8).reshape(3, 4), np.full((1, 4), 0.5), np.full((1, 4), 3, np.int8)], {}),

@@ -89,7 +89,8 @@ def test_results_that_a_mapping_leaves_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_tables_name_overloads_of_pytorch() -> None:
     importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines those of quantized_decomposed
-    importlib.import_module("ttc.marks.ops")  # defines those of ttc
+    importlib.import_module("ttc.marks.ops")  # define those of ttc
+    importlib.import_module("ttc.train.hosted")
     for name in NAMES:
         define(name)
     for name in (*rows(), *SIZES, *CHECKS):

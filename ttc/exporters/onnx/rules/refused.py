@@ -19,4 +19,5 @@ NODE_RULES.refuse("trees are not exported", "tree_ensemble", "couple_probabiliti
 NODE_RULES.refuse("boxes are not chosen in exported models", "non_max_suppression")
 NODE_RULES.refuse("sampling at computed places is not exported", "grid_sample", "roi_align", "deform_conv")
 NODE_RULES.refuse("Fourier transforms are exported as products; this one is too large for that", "fft", "irfft")
+NODE_RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
 NODE_RULES.refuse("a value that is shown is an output", "probe")
