@@ -19,6 +19,7 @@ from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.channels_last import ChannelsLast
 from ttc.passes.nn.consteval import Consteval
 from ttc.passes.nn.differentiate import Differentiate
+from ttc.passes.nn.drop_stop_gradients import DropStopGradients
 from ttc.passes.nn.expose_probes import ExposeProbes
 from ttc.passes.nn.fold_batch_norm import FoldBatchNorm
 from ttc.passes.nn.fold_pad import FoldPad
@@ -169,6 +170,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
     return [
         KeepSources(),
         *(gradient_steps(*gradients) if gradients else []),
+        DropStopGradients(),
         ExposeProbes(),
         Canonicalize(),
         InlineBranches(),

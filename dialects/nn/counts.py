@@ -89,7 +89,7 @@ def boxes(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[st
     return elements(operands[1]) * max(operands[0][1], 1)
 
 
-_SHAPING = ("reshape", "transpose", "identity", "shape", "slice", "concat", "expand", "pad", "split", "repeat", "bitcast", "range", "probe")
+_SHAPING = "reshape transpose identity shape slice concat expand pad split repeat bitcast range probe stop_gradient".split()
 _INDEXING = ("gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "compress", "non_zero", "one_hot")
 
 COUNTS: RuleTable[Count] = RuleTable("count of arithmetic")

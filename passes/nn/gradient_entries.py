@@ -18,7 +18,7 @@ from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.gradients.maker import PREFIX, GradientMaker
-from ttc.dialects.nn.gradients.reverse import is_differentiable, pull_back
+from ttc.dialects.nn.gradients.reverse import STOP, is_differentiable, pull_back
 from ttc.dialects.nn.making import filled
 from ttc.passes.nn.gradient_roles import Roles, last_operands
 
@@ -127,7 +127,7 @@ class _Influence:
         for op in reversed(ops):
             if any(r in influential for r in op.results):
                 influential.update(op.operands)
-            if any(r in smooth and is_differentiable(spec_of(r.type)) for r in op.results):
+            if op.name != STOP and any(r in smooth and is_differentiable(spec_of(r.type)) for r in op.results):
                 smooth.update(op.operands)
         return _Influence(frozenset(influential), frozenset(smooth))
 
@@ -140,6 +140,8 @@ class _Influence:
                 for result in use.operation.results:
                     if result not in self.any or result in seen:
                         continue
+                    if use.operation.name == STOP:
+                        return use.operation, f"it counts only by way of {STOP}"
                     if not is_differentiable(spec_of(result.type)):
                         return use.operation, f"it counts only by way of {use.operation.name}, which gives {spec_of(result.type)}"
                     seen.add(result)

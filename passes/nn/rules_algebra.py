@@ -76,8 +76,10 @@ def _logic(op: AndOp | OrOp, weights: WeightStore) -> Build | None:
 
 
 def _decided(op: WhereOp, weights: WeightStore) -> Build | None:
-    """A choice whose condition is constant."""
+    """A choice whose condition is constant, or between a value and itself."""
     condition, chosen, other = op.operands
+    if chosen is other and chosen.type == op.results[0].type:
+        return become(chosen)
     if has_elements(condition, 1.0, weights):
         return _fitted(op, chosen)
     return _fitted(op, other) if has_elements(condition, 0.0, weights) else None

@@ -30,12 +30,16 @@ def is_differentiable(spec: Spec) -> bool:
 
 BITS = "nn.bitcast"
 """The op that makes integers of the bits of numbers, and numbers of these: such a number is no constant."""
+STOP = "nn.stop_gradient"
+"""The op whose result is a constant to all gradients."""
 
 
 def active_values(ops: Iterable[Operation], wanted: Iterable[SSAValue]) -> set[SSAValue]:
     """The wanted values, and what follows from them by way of floating point and of its bits, which integers hold."""
     active, bits = set(wanted), set[SSAValue]()
     for op in ops:
+        if op.name == STOP:
+            continue
         smooth, patterns = not active.isdisjoint(op.operands), not bits.isdisjoint(op.operands)
         if op.name == BITS:
             smooth = patterns = smooth or patterns

@@ -39,6 +39,7 @@ def binary(name: str, op: str, a: str, b: str, type_: str = "2xf64") -> str:
 TWICE = function(
     f"%w = {W}", f"%u = {W}", f"%v = {V}", binary("%a", "mul", "%w", "%x"), binary("%b", "mul", "%u", "%a"), binary("%y", "mul", "%b", "%a")
 )
+STOPPED = function(f"%w = {W}", "%s = nn.stop_gradient(%w) : (tensor<2xf64>) -> tensor<2xf64>", binary("%y", "mul", "%s", "%x"))
 
 
 def differentiated(text: str, **options: object) -> tuple[Unit, Report]:
@@ -180,6 +181,7 @@ def test_what_counts_by_way_of_truths_alone_has_no_gradient() -> None:
         (TWICE, {"inputs": ["y"]}, "E0206", "has no input 'y'"),
         (TWICE, {"form": "joined"}, "E0101", "no form 'joined'"),
         (TWICE, {"loss": "y"}, "E0506", "only a number has a gradient by itself"),
+        (STOPPED, {"parameters": ["w"]}, "E0506", "it counts only by way of nn.stop_gradient"),
         (TWICE, {"parameters": ["v"]}, "E0506", "nothing that is differentiated depends on it"),
         (TWICE.replace("xf64", "xi64").replace("1.0, 2.0", "1, 2").replace("3.0, 5.0", "3, 5"), {}, "E0506", "is of floating point"),
         (REFUSED, {}, "E0506", "nn.reduce_sum has no gradient here: a shape depends on data"),

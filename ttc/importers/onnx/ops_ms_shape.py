@@ -11,6 +11,7 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.fourier import transform
+from ttc.importers.common.padding import untrained_padding
 from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.ops_constant import range_11
@@ -81,8 +82,9 @@ def unfold_tensor_1(b: Builder, x: SSAValue, *, dim: int = -1, size: int, step: 
 def torch_embedding_1(
     b: Builder, table: SSAValue, indices: SSAValue, padding_idx: SSAValue | None = None, scale_grad: SSAValue | None = None
 ) -> SSAValue:
-    """Rows of a table; what else is said counts for gradients."""
-    return b.nn("gather", table, indices, axis=0)
+    """Rows of a table, of which that of the padding gets no gradient; gradients are not scaled."""
+    found = b.nn("gather", table, indices, axis=0)
+    return found if padding_idx is None else untrained_padding(b, found, indices, b.cast(padding_idx, b.dtype(indices)))
 
 
 @MAPPINGS.rule("com.microsoft.SampleOp-1")

@@ -47,6 +47,11 @@ def identity(b: Builder, input: Value) -> Value:
     return input
 
 
+def stop_gradient(b: Builder, input: SSAValue) -> SSAValue:
+    """The operand, as a constant to gradients; what has none anyway stays as it is."""
+    return b.nn("stop_gradient", input) if b.dtype(input).kind in "fV" else input
+
+
 def identity_n(b: Builder, *input: Value) -> tuple[Value, ...]:
     return input
 
@@ -92,7 +97,8 @@ def with_default(b: Builder, input: SSAValue, *, shape: Shape) -> SSAValue:
 
 ROWS: Rows = {
     "Const": const,
-    **dict.fromkeys(["Identity", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape"], identity),
+    **dict.fromkeys(["Identity", "PreventGradient", "Snapshot", "EnsureShape"], identity),
+    "StopGradient": stop_gradient,
     "IdentityN": identity_n,
     "ReadVariableOp": read_variable,
     "AssignVariableOp": assign,

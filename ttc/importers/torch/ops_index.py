@@ -11,6 +11,7 @@ from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.shapes import axis_in, broadcast_shapes
 from ttc.importers.common.dynamic import sliced, with_axes, without_axes
+from ttc.importers.common.padding import untrained_padding
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
@@ -181,8 +182,10 @@ def index_select(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue) -> SSA
     return b.nn("gather", x, b.reshape(index, b.spec(index).elements), axis=axis_in(dim, b.rank(x)))
 
 
-def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, *_options: object) -> SSAValue:
-    return b.nn("gather", weight, indices, axis=0)
+def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, padding_idx: int = -1, *_options: object) -> SSAValue:
+    """Rows of a table, of which that of the padding gets no gradient."""
+    found = b.nn("gather", weight, indices, axis=0)
+    return found if padding_idx < 0 else untrained_padding(b, found, indices, b.scalar(padding_idx, indices))
 
 
 def take(b: TorchBuilder, x: SSAValue, index: SSAValue) -> SSAValue:

@@ -27,6 +27,11 @@ def same(b: TorchBuilder, x: SSAValue, *_arguments: Any, **_options: Any) -> SSA
     return x
 
 
+def stopped(b: TorchBuilder, x: SSAValue) -> SSAValue:
+    """The operand, as a constant to gradients; what has none anyway stays as it is."""
+    return b.nn("stop_gradient", x) if b.dtype(x).kind in "fV" else x
+
+
 def converted(b: TorchBuilder, x: SSAValue, dtype: np.dtype | None, *_arguments: Any, **_options: Any) -> SSAValue | Complex:
     """In another dtype, which may be complex."""
     if dtype is not None and dtype.kind == "c":
@@ -246,7 +251,7 @@ def roll(b: TorchBuilder, x: SSAValue, shifts: Ints, dims: Ints) -> SSAValue:
     return x
 
 
-_COPIES = "alias clone contiguous detach lift lift_fresh lift_fresh_copy alias_copy detach_copy positive resolve_conj resolve_neg real conj"
+_COPIES = "alias clone contiguous lift lift_fresh lift_fresh_copy alias_copy positive resolve_conj resolve_neg real conj"
 
 ROWS: Rows = {
     **{f"aten.{name}.default": same for name in (*_COPIES.split(), "conj_physical", "_conj", "_conj_physical")},
@@ -265,6 +270,7 @@ ROWS: Rows = {
     **{f"aten.{name}.Tensor": split for name in ("split", "split_copy", "unsafe_split")},
     **{f"aten.{name}.default": chunk for name in ("chunk", "unsafe_chunk")},
     **{f"aten.{name}.int": unbind for name in ("unbind", "unbind_copy")},
+    **{f"aten.{name}.default": stopped for name in ("detach", "detach_", "detach_copy")},
     "aten.numpy_T.default": reverse_dimensions,
     "aten.split.sizes": split_with_sizes,
     "aten.to.dtype": converted,

@@ -11,7 +11,7 @@ from ttc.exporters.onnx.writer import NodeWriter, NoNode, element_type
 SAME = {
     **{"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "minimum": "Min", "maximum": "Max", "pow": "Pow"},
     **{"equal": "Equal", "less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual"},
-    **{"and": "And", "or": "Or", "xor": "Xor", "where": "Where", "not": "Not", "identity": "Identity"},
+    **{"and": "And", "or": "Or", "xor": "Xor", "where": "Where", "not": "Not", "identity": "Identity", "stop_gradient": "Identity"},
     **{"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"},
     **{"abs": "Abs", "neg": "Neg", "sign": "Sign", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "reciprocal": "Reciprocal"},
     **{"floor": "Floor", "ceil": "Ceil", "round": "Round", "sin": "Sin", "cos": "Cos", "erf": "Erf", "is_nan": "IsNaN", "is_inf": "IsInf"},

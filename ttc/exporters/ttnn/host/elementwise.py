@@ -41,7 +41,7 @@ def mod(step: OpText) -> None:
     step.torch(call("torch.fmod" if step.work.attrs.get("fmod") else "torch.remainder", step.host(0), step.host(1)))
 
 
-@HOST_RULES.rule("identity")
+@HOST_RULES.rule("identity", "stop_gradient")
 def identity(step: OpText) -> None:
     """Give the operand another name."""
     step.torch(step.host(0))

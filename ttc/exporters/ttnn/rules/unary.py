@@ -21,7 +21,7 @@ def unary(step: OpText) -> None:
     elementwise(step, OTHER_NAMES.get(name, name))
 
 
-@RULES.rule("identity")
+@RULES.rule("identity", "stop_gradient")
 def identity(step: OpText) -> None:
     """Give the operand another name."""
     pass_on(step)

@@ -1,0 +1,30 @@
+"""Values that are constants to whoever differentiates."""
+
+from __future__ import annotations
+
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.nn.base import TENSOR, NNOp
+
+
+@irdl_op_definition
+class StopGradientOp(NNOp):
+    """The operand itself, through which no gradient passes: y = x, and dx is nothing.
+
+    The pass `drop-stop-gradients` drops it once gradients are made: no other pass does.
+
+    Args:    x: tensor[...], any dtype.
+    Returns: y: shape and dtype of x.
+    Source:  torch.Tensor.detach, torch.no_grad; tf.stop_gradient.
+    """
+
+    name = "nn.stop_gradient"
+    x = operand_def(TENSOR)
+    y = result_def(TENSOR)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, x: Spec) -> Spec:
+        return x
