@@ -47,9 +47,9 @@ def identity(b: Builder, input: Value) -> Value:
     return input
 
 
-def stop_gradient(b: Builder, input: SSAValue) -> SSAValue:
+def stop_gradient(b: Builder, input: Value) -> Value:
     """The operand, as a constant to gradients; what has none anyway stays as it is."""
-    return b.nn("stop_gradient", input) if b.dtype(input).kind in "fV" else input
+    return b.nn("stop_gradient", input) if isinstance(input, SSAValue) and b.dtype(input).kind in "fV" else input
 
 
 def identity_n(b: Builder, *input: Value) -> tuple[Value, ...]:
