@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.plain.functions import all_works
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist import json_text
 from ttc.dialects.netlist.model import Netlist
@@ -43,7 +44,7 @@ from ttc.runtime.zip_writer import ZipWriter
 
 MANIFEST = "manifest.json"
 NETLIST = "netlist.json"
-MAX_JSON_BYTES = 1 << 26
+MAX_JSON_BYTES = json_text.MAX_BYTES
 _CHUNK_BYTES = 1 << 23
 _SEAL = "ttc archive sha256 "
 
@@ -66,7 +67,7 @@ def write_archive(
     Raises: E0103 if it cannot be written, or calls functions of Python; E0609 or E0703 if what would be written could not be loaded; what
             loading a tensor raises.
     """
-    function = called_function(netlist)
+    function = called_function(netlist, description)
     if function is not None:
         raise Error(
             "E0103", f"the model calls the function '{function}' of Python, which no archive can hold", hint="run it in this process"
@@ -82,9 +83,10 @@ def write_archive(
         writer.finish(lambda directory: _seal(manifest, directory))
 
 
-def called_function(netlist: Netlist) -> str | None:
-    """Return a function of Python that a netlist calls; None if it calls none."""
-    works = (work for graph in netlist.graphs.values() for op in graph.ops for work in op.work.works)
+def called_function(netlist: Netlist, description: Description) -> str | None:
+    """Return a function of Python that a netlist, or a tensor made from others, calls anywhere; None if none does."""
+    functions = [*(op.work for graph in netlist.graphs.values() for op in graph.ops), *(each.function for each in description.derived)]
+    works = (work for function in functions for work in all_works(function))
     return next((str(work.attrs.get("function"))[:80] for work in works if work.op == "nn.host_call"), None)
 
 

@@ -1,7 +1,7 @@
 """Which devices this process may use, and locks so that no other tenant uses them meanwhile.
 
 TTC_VISIBLE_DEVICES lists devices of the machine: "0-2,5".  The process numbers them from 0 on in that order, and takes one when a session
-begins on it: a lock on a file in the user's runtime folder, which the system frees when the process ends, however it does.  A tenant is a
+begins on it: a lock on a file in a folder of the user's, which the system frees when the process ends, however it does.  A tenant is a
 process with those that it starts: they share its devices.  Without the variable nothing is limited or locked.
 """
 
@@ -22,6 +22,8 @@ from ttc.dialects.core.records import record
 VARIABLE = "TTC_VISIBLE_DEVICES"
 TENANT = "TTC_TENANT"
 """The variable by which processes know that they are of one tenant; ttc sets it."""
+LOCKS = Path("/tmp")
+"""Where each user's folder of locks lies."""
 MAX_DEVICES = 1024
 """Devices of a machine have smaller numbers."""
 _ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -50,7 +52,7 @@ def visible_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     text = environ.get(VARIABLE)
     if text is None:
         return None
-    found: list[int] = []
+    found: dict[int, None] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         match = _ITEM.fullmatch(item)
         if match is None:
@@ -60,34 +62,52 @@ def visible_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last >= MAX_DEVICES:
             raise Error("E0101", f"{VARIABLE}: there are no devices {item}", hint=f"ranges go up, to {MAX_DEVICES - 1} at most")
-        found += range(first, last + 1)
-    twice = [device for device in dict.fromkeys(found) if found.count(device) > 1]
-    if twice:
-        raise Error("E0101", f"{VARIABLE} lists device {twice[0]} twice")
+        devices = range(first, last + 1)
+        twice = next((device for device in devices if device in found), None)
+        if twice is not None:
+            raise Error("E0101", f"{VARIABLE} lists device {twice} twice")
+        found |= dict.fromkeys(devices)
     return tuple(found)
 
 
 def own_device(environ: Mapping[str, str]) -> int:
-    """Return the device, by the process's own numbers, that a session begins on where nothing names one: the local rank's."""
+    """Return the device, by the process's own numbers, that a session begins on where nothing names one: the local rank's.
+
+    Raises E0101 for a LOCAL_RANK that is no number.
+    """
     text = environ.get("LOCAL_RANK", "0")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Error("E0101", f"LOCAL_RANK={text[:40]} is no number of a device", hint="unset it, or give a number from 0 on")
+    return int(text)
+
+
+def device_of_machine(number: int | None = None) -> int | None:
+    """Return the machine's number of a device of this process; None where the variable is not set.
+
+    Args:   number: the process's own; None: that of its local rank.
+    Raises: E0101 for a variable that is no list, E0104 where the device is not visible.
+    """
+    visible = visible_devices(os.environ)
+    if visible is None:
+        return None
+    os.environ.setdefault(TENANT, os.urandom(16).hex())  # processes that this one starts are of its tenant
+    wanted = own_device(os.environ) if number is None else number
+    if wanted < len(visible):
+        return visible[wanted]
+    there = f"{len(visible)} devices are" if len(visible) != 1 else "1 device is"
+    message = f"there is no device {wanted}: {there} visible by {VARIABLE}={os.environ[VARIABLE][:80]}"
+    raise Error("E0104", message, hint=f"list more devices in {VARIABLE}, or ask for fewer")
 
 
 def require_device(number: int | None = None) -> None:
     """Take a device for this process and the rest of its life, if the variable is set.
 
     Args:   number: the process's own; None: that of its local rank.
-    Raises: E0101 for a variable that is no list, E0104 where the device is not visible, or another tenant has it.
+    Raises: as `device_of_machine`; E0104 where another tenant has it.
     """
-    if VARIABLE not in os.environ:
+    device = device_of_machine(number)
+    if device is None:
         return
-    visible = visible_devices(os.environ) or ()
-    wanted = own_device(os.environ) if number is None else number
-    if wanted >= len(visible):
-        there = f"{len(visible)} devices are" if len(visible) != 1 else "1 device is"
-        message = f"there is no device {wanted}: {there} visible by {VARIABLE}={os.environ[VARIABLE]}"
-        raise Error("E0104", message, hint=f"list more devices in {VARIABLE}, or ask for fewer")
-    device = visible[wanted]
     with _LOCK:
         if device not in _TAKEN:
             _TAKEN[device] = _taken(device)
@@ -105,31 +125,33 @@ def holder_of(device: int) -> Holder | None:
 
 
 def lock_folder() -> Path:
-    """Return the folder of the locks: in XDG_RUNTIME_DIR, else in /tmp, with the user's number."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    return Path(runtime, "ttc") if Path(runtime).is_absolute() else Path("/tmp", f"ttc-{os.geteuid()}")
+    """Return the folder of the locks, which is the same for all processes of a user, whatever their variables."""
+    return LOCKS / f"ttc-{os.geteuid()}"
 
 
 def _taken(device: int) -> int:
-    """A descriptor of the locked file of a device; -1 where another process of this tenant has it.  Raises E0104."""
-    tenant = os.environ.setdefault(TENANT, os.urandom(16).hex())
+    """A descriptor of the locked file of a device: all processes of a tenant hold the lock together.  Raises E0104."""
+    tenant = os.environ[TENANT]
     path = _usable(lock_folder()) / f"device-{device}"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise Error("E0104", f"device {device} cannot be locked: {path}: {error.strerror}") from None
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody has it: this tenant does now
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {tenant}\n".encode(), 0)
+    is_held = True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = _holder(os.pread(descriptor, _HEAD_BYTES, 0))
-        os.close(descriptor)
-        if holder is not None and holder.tenant == tenant:
-            return -1
-        who = "another process" if holder is None else f"process {holder.pid}"
-        raise Error("E0104", f"device {device} is in use by {who}", hint=f"wait for its end, or list other devices in {VARIABLE}") from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()} {tenant}\n".encode(), 0)
-    return descriptor
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:  # another one is just taking it
+        is_held = False
+    holder = _holder(os.pread(descriptor, _HEAD_BYTES, 0))
+    if is_held and holder is not None and holder.tenant == tenant:
+        return descriptor
+    os.close(descriptor)
+    who = "another process" if holder is None else f"process {holder.pid}"
+    raise Error("E0104", f"device {device} is in use by {who}", hint=f"wait for its end, or list other devices in {VARIABLE}")
 
 
 def _holder(head: bytes) -> Holder | None:
@@ -151,7 +173,7 @@ def _usable(folder: Path) -> Path:
 
 
 _TAKEN: dict[int, int] = {}
-"""Descriptors of the locks that this process holds, by device; -1: another process of this tenant does."""
+"""Descriptors of the locks that this process holds, by device."""
 _LOCK = Lock()
 
 

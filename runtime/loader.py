@@ -71,7 +71,7 @@ def _checked(archive: Archive, engine: Engine) -> Program:
     """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit it, E0104 as `sources`."""
     netlist, tensors = archive.netlist(), archive.sources()
     with in_file(archive.path):
-        if called_function(netlist) is not None:
+        if called_function(netlist, archive.manifest.description) is not None:
             raise Error("E0703", "its netlist calls a function of Python, which no archive may")
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")

@@ -12,7 +12,7 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 
 COPIED_BYTES = 1 << 22
-"""Archives of at most so many bytes are copied when they are opened; larger ones are mapped."""
+"""Files of at most so many bytes are copied when they are opened; larger ones are mapped."""
 
 
 @contextmanager

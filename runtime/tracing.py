@@ -68,8 +68,8 @@ class Recording:
         global _RECORDINGS
         with _LOCK:
             if self not in _RECORDINGS:
-                self.since_1970_ns += 0 if self.start_ns else time_ns()
-                self.start_ns = self.start_ns or perf_counter_ns()
+                if not self.start_ns:
+                    self.start_ns, self.since_1970_ns = perf_counter_ns(), time_ns()
                 _RECORDINGS = (*_RECORDINGS, self)
         _tell()
 
@@ -99,9 +99,6 @@ class region(ContextDecorator):  # noqa: N801  a function to its users
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    def _recreate_cm(self) -> region:
-        return region(self.name)
 
     def __enter__(self) -> region:
         _regions().append((self.name, perf_counter_ns()))

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
-import numpy as np
 from xdsl.irdl import irdl_op_definition, prop_def, var_operand_def, var_result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT, STR, STRS
-from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.spec import NUMBERS, Spec
 from ttc.dialects.nn.base import TENSOR, NNOp
 
-
-def result_text(spec: Spec) -> str:
-    """Return the type of a result as the op has it: `float32:3x4`."""
-    return f"{spec.dtype}:{'x'.join(map(str, spec.shape))}"
+_TYPE = re.compile(r"([a-z0-9_]{1,20}):((?:[0-9]{1,12}(?:x[0-9]{1,12})*)?)")
 
 
 @irdl_op_definition
 class HostCallOp(NNOp):
-    """What a function of Python makes of tensors, called in the process that runs the program: ys = f(*xs).
+    """Call a function of Python with tensors, in the process that runs the program: ys = f(*xs).
 
-    No archive can hold it.  It stays where nothing reads its results.
+    No archive can hold it.  It stays where nothing reads its results, and is called at each run, also where its operands are constants; what
+    it gives depends on these alone, so that equal calls are one.
 
     Args:    xs: tensors of any dtype.
              function: the name under which the process knows it; with `.gradient` behind it, what gives the gradients of the first `count`
@@ -50,8 +48,8 @@ class HostCallOp(NNOp):
 
 
 def _spec(text: str) -> Spec:
-    dtype, _, sizes = text.partition(":")
-    try:
-        return Spec(tuple(int(size) for size in sizes.split("x") if sizes), np.dtype(dtype))
-    except (TypeError, ValueError):
-        raise Error("E0402", f"'{text[:80]}' is no type of a result", hint="write float32:3x4") from None
+    match = _TYPE.fullmatch(text)
+    dtype = None if match is None else NUMBERS.get(match[1])
+    if match is None or dtype is None:
+        raise Error("E0402", f"'{text[:80]}' is no type of a result", hint="write float32:3x4")
+    return Spec(tuple(int(size) for size in match[2].split("x") if size), dtype)

@@ -125,7 +125,7 @@ class _Outliner:
         leaf = isinstance(op, ConstantOp | ParamOp)
         if isinstance(op, ParamOp) and plain(op.sym) in self.updated:
             return
-        if len(op.results) != 1 or not (leaf or (isinstance(op, NNOp) and op.operands)):
+        if len(op.results) != 1 or not (leaf or (isinstance(op, NNOp) and op.operands and not op.EFFECT)):
             return
         if op.regions or not all(x in self.forms for x in op.operands):
             return

@@ -45,7 +45,7 @@ class FoldShapes(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         for op in [op for function in entry_functions(unit.module) for block in function.body.blocks for op in block.ops]:
-            if op.parent is not None and isinstance(op, NNOp) and not op.regions and len(op.results) == 1:
+            if op.parent is not None and isinstance(op, NNOp) and not (op.regions or op.EFFECT) and len(op.results) == 1:
                 value = _value(op, unit, rewriter)
                 if value is not None and rewriter.allow("fold-shapes", op):
                     _replace(op, value, unit, rewriter)

@@ -21,6 +21,7 @@ from ttc.dialects.nn.gradients.maker import PREFIX, GradientMaker
 from ttc.dialects.nn.gradients.reverse import STOP, is_differentiable, pull_back
 from ttc.dialects.nn.making import filled
 from ttc.passes.nn.gradient_roles import Roles, last_operands
+from ttc.passes.nn.training_notes import SAVED
 
 FORMS = ("joint", "separate", "recompute")
 
@@ -227,7 +228,7 @@ def separate_entry(gradients: Gradients, entry: FuncOp) -> FuncOp:
     names = {port.name for port in arguments}
     rows = [(port, x) for x, port in given.items() if x in needed or port.name not in names]
     taken = [*arguments, *results]
-    rows = [*((port_of(f"saved.{i}", taken), x) for i, x in enumerate(saved)), *rows]
+    rows = [*((port_of(f"{SAVED}{i}", taken), x) for i, x in enumerate(saved)), *rows]
     function = make_function(gradients.function.sym_name.data, [(port, x.type) for port, x in rows], entry.location)
     places: dict[SSAValue, SSAValue] = dict(zip((x for _, x in rows), function.body.block.args, strict=True))
     for leaf in leaves.values():

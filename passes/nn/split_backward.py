@@ -13,6 +13,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.gradients.maker import PREFIX
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import entry_named
+from ttc.passes.nn.gradient_entries import port_of
 from ttc.passes.nn.gradient_roles import last_operands
 from ttc.passes.nn.training_notes import BACKWARD, COUNT, FORWARD, SAVED
 
@@ -72,7 +73,7 @@ class SplitBackward(Pass):
 
 
 class _Ways:
-    """What of a joint entry function is forward, and what backward.
+    """Divides the ops of a joint entry function into those of the forward and those of the backward pass.
 
     Attributes:
         saved: values of the forward way that the way back reads.
@@ -80,39 +81,44 @@ class _Ways:
 
     def __init__(self, forward: FuncOp, joint: FuncOp) -> None:
         self._joint = joint
-        self._arguments, results = ports(joint)
-        self._own = {port.name for port in ports(forward)[0]}
+        arguments, results = ports(joint)
+        own = {port.name for port in ports(forward)[0]}
+        rows = list(zip(arguments, joint.body.block.args, strict=True))
+        self._inputs = [row for row in rows if row[0].name in own]
+        self._cotangents = [row for row in rows if row[0].name not in own]
         self._ops = [op for op in joint.body.block.ops if op is not joint.body.block.last_op]
         late = self._late()
         named = list(zip(results, last_operands(joint), strict=True))
-        self._given = [(port, x) for port, x in named if x not in late and not _is_of_gradients(port)]
-        self._found = [row for row in named if row not in self._given]
+        self._given: list[tuple[Port, SSAValue]] = []
+        self._found: list[tuple[Port, SSAValue]] = []
+        for port, x in named:
+            (self._found if x in late or _is_of_gradients(port) else self._given).append((port, x))
         self._ahead = self._needed([x for _, x in self._given], late)
         self._changed = {port.updates for port, _ in named if port.updates is not None}
         read = dict.fromkeys(x for op in self._ops if op not in self._ahead for x in op.operands)
         read |= dict.fromkeys(x for _, x in self._found)
         self._leaves = [x.owner for x in read if isinstance(x.owner, LeafOp) and not self._changes(x.owner) and x.owner in self._ahead]
         kept = {op for op in self._ahead if op not in self._leaves}
-        arguments = [x for port, x in zip(self._arguments, joint.body.block.args, strict=True) if port.name in self._own]
-        self.saved = [x for x in read if x.owner in kept or x in arguments]
+        inputs = {x for _, x in self._inputs}
+        self.saved = [x for x in read if x.owner in kept or x in inputs]
+        self._saved_rows = [(port_of(f"{SAVED}{number}", [*arguments, *results]), x) for number, x in enumerate(self.saved)]
 
     def _late(self) -> set[SSAValue]:
         """Values that depend on gradients of outputs."""
-        seeds = zip(self._arguments, self._joint.body.block.args, strict=True)
-        late: set[SSAValue] = {x for port, x in seeds if port.name not in self._own}
+        late: set[SSAValue] = {x for _, x in self._cotangents}
         for op in self._ops:
-            if any(x in late for inner in op.walk() for x in inner.operands):
+            if not late.isdisjoint(op.operands):
                 late.update(op.results)
         return late
 
     def _needed(self, values: list[SSAValue], late: set[SSAValue]) -> set[Operation]:
         """Ops that values are computed with, and those that do something besides."""
         found = {op for op in self._ops if getattr(op, "EFFECT", False) and late.isdisjoint(op.operands)}
-        wanted = {x for op in found for inner in op.walk() for x in inner.operands} | set(values)
+        wanted = {x for op in found for x in op.operands} | set(values)
         for op in reversed(self._ops):
             if op in found or not wanted.isdisjoint(op.results):
                 found.add(op)
-                wanted.update(x for inner in op.walk() for x in inner.operands)
+                wanted.update(op.operands)
         return found
 
     def _changes(self, leaf: LeafOp) -> bool:
@@ -120,20 +126,16 @@ class _Ways:
         return isinstance(leaf, ParamOp | StateOp) and leaf.sym.data in self._changed
 
     def ahead(self) -> FuncOp:
-        """The entry function of the forward way."""
-        rows = [(port, x) for port, x in zip(self._arguments, self._joint.body.block.args, strict=True) if port.name in self._own]
-        made = make_function(FORWARD, [(port, x.type) for port, x in rows], self._joint.location)
-        values: dict[SSAValue, SSAValue] = dict(zip((x for _, x in rows), made.body.block.args, strict=True))
+        """Return the entry function of the forward pass."""
+        made = make_function(FORWARD, [(port, x.type) for port, x in self._inputs], self._joint.location)
+        values: dict[SSAValue, SSAValue] = dict(zip((x for _, x in self._inputs), made.body.block.args, strict=True))
         made.body.block.add_ops([op.clone(values) for op in self._ops if op in self._ahead])
-        results = [*self._given, *((Port(f"{SAVED}{number}"), x) for number, x in enumerate(self.saved))]
-        finish_function(made, [(port, values[x]) for port, x in results])
+        finish_function(made, [(port, values[x]) for port, x in (*self._given, *self._saved_rows)])
         return made
 
     def back(self) -> FuncOp:
-        """The entry function of the way back."""
-        arguments = zip(self._arguments, self._joint.body.block.args, strict=True)
-        rows = [(Port(f"{SAVED}{number}"), x) for number, x in enumerate(self.saved)]
-        rows += [(port, x) for port, x in arguments if port.name not in self._own]
+        """Return the entry function of the backward pass."""
+        rows = [*self._saved_rows, *self._cotangents]
         made = make_function(BACKWARD, [(port, x.type) for port, x in rows], self._joint.location)
         values: dict[SSAValue, SSAValue] = dict(zip((x for _, x in rows), made.body.block.args, strict=True))
         chosen = {*self._leaves, *(op for op in self._ops if op not in self._ahead)}

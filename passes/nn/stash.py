@@ -107,7 +107,7 @@ class Stash:
         return Choice(kept, again.keys(), self._alive(kept, again), flops)
 
     def _can_be_made_again(self, value: SSAValue) -> bool:
-        return isinstance(value.owner, Operation) and spec_of(value.type).is_static
+        return isinstance(value.owner, Operation) and not getattr(value.owner, "EFFECT", False) and spec_of(value.type).is_static
 
     def _alive(self, kept: Set[SSAValue], again: Collection[Operation]) -> int:
         """The most bytes of kept values at one time; a view counts as what it is a view of."""

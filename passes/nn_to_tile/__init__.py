@@ -24,3 +24,4 @@ TO_TILE.refuse(
 )
 TO_TILE.refuse("the caller's process computes it", "host_call")
 TO_TILE.refuse("expose-probes makes an output of it", "probe")
+TO_TILE.refuse("drop-stop-gradients drops it", "stop_gradient")

@@ -102,19 +102,34 @@ class LowerBodies(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         for function in entry_functions(unit.module):
-            for op in list(_with_regions(function.body.block)):
+            for op in [op for op in function.body.block.ops if isinstance(op, ControlOp)]:
                 _lower(op, unit, rewriter)
 
 
 def _lower(op: ControlOp, unit: Unit, rewriter: Rewriter) -> None:
+    """Lower what pays of an op and of those inside it, all or nothing: what holds a region that is planned has to be planned, too."""
+    copy = op.clone()
+    rewriter.insert(op, copy)
+    for inner in list(_inside(copy)):
+        regions = _lowered(inner, unit, rewriter)
+        if _pays(inner.regions, regions):
+            rewriter.replace(inner, _rebuilt(inner, regions, rewriter).results)
+    regions = _lowered(copy, unit, rewriter)
+    if not _pays(copy.regions, regions):
+        rewriter.missed(op, "its regions are interpreted: too few of their ops have kernels")
+    elif rewriter.allow("lower-bodies", op):
+        rewriter.replace(op, _rebuilt(copy, regions, rewriter).results)
+    copy.detach()
+    copy.erase()
+
+
+def _lowered(op: ControlOp, unit: Unit, rewriter: Rewriter) -> list[Region]:
+    """The regions of an op in dialect tile."""
     regions = [region.clone() for region in op.regions]
     for region in regions:
         _sink_literals(op, region.block)
         _lower_region(region, Unit(ModuleOp([]), unit.weights, load_target("host")), rewriter)
-    if not _pays(op.regions, regions):
-        rewriter.missed(op, "its regions are interpreted: too few of their ops have kernels")
-    elif rewriter.allow("lower-bodies", op):
-        _replace(op, regions, rewriter)
+    return regions
 
 
 def _pays(before: Sequence[Region], after: Sequence[Region]) -> bool:
@@ -132,13 +147,13 @@ def _pays(before: Sequence[Region], after: Sequence[Region]) -> bool:
     return len(works) - left + large >= (len(before) if not left else 2 * len(before) + left // 4)
 
 
-def _with_regions(block: Block) -> Iterator[ControlOp]:
-    """Ops with regions in a block, those inside others first."""
-    for op in block.ops:
-        if isinstance(op, ControlOp):
-            for region in op.regions:
-                yield from _with_regions(region.block)
-            yield op
+def _inside(op: Operation) -> Iterator[ControlOp]:
+    """Ops with regions inside of an op, the innermost first."""
+    for region in op.regions:
+        for inner in region.block.ops:
+            if isinstance(inner, ControlOp):
+                yield from _inside(inner)
+                yield inner
 
 
 def _sink_literals(op: ControlOp, block: Block) -> None:
@@ -158,8 +173,8 @@ def _sink_literals(op: ControlOp, block: Block) -> None:
             argument.replace_all_uses_with(literal.results[0])
 
 
-def _replace(op: ControlOp, regions: Sequence[Region], rewriter: Rewriter) -> None:
-    """Give an op other regions.  Constants that steps made in them, and that are not written out, come in from outside."""
+def _rebuilt(op: ControlOp, regions: Sequence[Region], rewriter: Rewriter) -> Operation:
+    """An op with other regions, before it.  Constants that steps made in them, and that are not written out, come in from outside."""
     leaves = [leaf for region in regions for leaf in region.block.ops if isinstance(leaf, ConstantOp) and not is_written_out(leaf)]
     constants: list[SSAValue] = []
     for leaf in leaves:
@@ -170,8 +185,7 @@ def _replace(op: ControlOp, regions: Sequence[Region], rewriter: Rewriter) -> No
             if region.block is home:
                 rewriter.replace(leaf, _as(leaf.result.type, argument, leaf))
     types = [result.type for result in op.results]
-    new = type(op).make((*op.named_operands(), *constants), op.plain_attrs(), types, op.location, regions)
-    rewriter.replace(op, rewriter.insert(op, new).results)
+    return rewriter.insert(op, type(op).make((*op.named_operands(), *constants), op.plain_attrs(), types, op.location, regions))
 
 
 def _as(type_: Attribute, argument: SSAValue, before: Operation) -> SSAValue:

@@ -11,8 +11,7 @@ from ttc.dialects.tile import eltwise as tile
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.lowering import Lowering
 
-for _name in ("identity", "stop_gradient"):
-    TO_TILE.add(_name, lambda op, low: low.tile(op.x))
+TO_TILE.add("identity", lambda op, low: low.tile(op.x))
 
 
 @TO_TILE.rule("cast")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.plain.functions import Function, TensorType
+from ttc.dialects.core.plain.functions import Function, TensorType, all_works
 from ttc.dialects.netlist.model import Graph, Op
 
 SMALL_BYTES = 1 << 24
@@ -66,11 +66,7 @@ def require_results(graph: Graph, *, held: bool) -> None:
 
 def largest_bytes(function: Function) -> int:
     """Bytes of the largest value that a function computes; dimensions that depend on data count as one."""
-    largest = 0
-    for work in function.works:
-        inner = (*work.bodies, *(() if work.body is None else (work.body,)))
-        largest = max([largest, *map(type_bytes, work.results), *map(largest_bytes, inner)])
-    return largest
+    return max((type_bytes(result) for work in all_works(function) for result in work.results), default=0)
 
 
 def result_bytes(op: Op) -> int:

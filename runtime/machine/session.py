@@ -23,7 +23,7 @@ from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.device import Device, plan_for
 from ttc.runtime.machine.execution import Demand, Execution, Watch
 from ttc.runtime.machine.rings import USER
-from ttc.runtime.machine.sessions import SESSIONS
+from ttc.runtime.machine.sessions import opened
 from ttc.runtime.machine.stalls import stalled
 from ttc.runtime.machine.stateful import StatefulEntry, stateful_entry
 from ttc.runtime.machine.stepper import Stepper
@@ -50,10 +50,11 @@ class Session:
 
     Args:
         devices: that compute; None: one for all chips, with the program's own plans.
+        number: of the device that the process takes for it, among those that it sees; None: that of its local rank.
     """
 
-    def __init__(self, program: Program, devices: Sequence[Device] | None = None) -> None:
-        require_device()
+    def __init__(self, program: Program, devices: Sequence[Device] | None = None, *, number: int | None = None) -> None:
+        require_device(number)
         self._initial = program
         self._surface = program.netlists.surface
         self._given_devices = tuple(devices) if devices is not None else (Device.of(program),)
@@ -65,7 +66,7 @@ class Session:
         self._lock = RLock()
         self._changed = Condition(self._lock)
         self._start()
-        SESSIONS.add(self)
+        opened(self)
 
     @property
     def program(self) -> Program:

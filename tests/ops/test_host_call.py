@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tests.ops.cases import check_error, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.host_call import HostCallOp, result_text
-from ttc.dialects.nn.kernels.host_call import FUNCTIONS, host_call
+from ttc.dialects.nn.host_call import HostCallOp
+from ttc.dialects.nn.kernels.host_call import FUNCTIONS, host_call, type_text
 
 TYPES = ("float32:3x4", "int64:")
 
@@ -26,8 +26,9 @@ def _parts(xs: list[NDArray], count: int) -> list[NDArray]:
 @pytest.fixture(autouse=True)
 def known() -> Iterator[None]:
     FUNCTIONS["parts"] = _parts  # pyright: ignore[reportArgumentType] - a list of arrays is a sequence
+    FUNCTIONS["numbers"] = lambda xs, count: [1.0]  # pyright: ignore[reportArgumentType] - which is no array
     yield
-    del FUNCTIONS["parts"]
+    del FUNCTIONS["parts"], FUNCTIONS["numbers"]
 
 
 def test_it_gives_what_the_function_gives(rng: np.random.Generator) -> None:
@@ -43,6 +44,7 @@ def test_it_gives_what_the_function_gives(rng: np.random.Generator) -> None:
     [
         ("others", np.ones((3, 4), np.float32), "is not known in this process"),
         ("parts", np.zeros((3, 4), np.float32), "failed: ValueError: nothing to do"),
+        ("numbers", np.ones((3, 4), np.float32), "gives float64:, and gave"),
         ("parts", np.ones(5, np.float32), "gives float32:5, and gave float32:3x4, int64:"),
     ],
 )
@@ -54,5 +56,7 @@ def test_functions_that_fail(function: str, x: NDArray, words: str) -> None:
 
 def test_errors() -> None:
     check_error("E0402", HostCallOp, [spec(2, 3)], {"function": "f", "count": 2, "types": ()})
-    check_error("E0402", HostCallOp, [spec(2, 3)], {"function": "f", "count": 1, "types": ("float33:2",)})
-    assert result_text(spec(2, 3)) == "float32:2x3"
+    wrong = ("float33:2", "float32", "float32:-5x3", "object:3", "S4:2", "(2,)f4:3", "float32:1_0", "float32:3xx4", f"float32:{'9' * 13}")
+    for text in wrong:
+        check_error("E0402", HostCallOp, [spec(2, 3)], {"function": "f", "count": 1, "types": (text,)})
+    assert type_text(np.dtype(np.float32), (2, 3)) == "float32:2x3"

@@ -13,10 +13,16 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
+from ttc.runtime import devices
 from ttc.runtime.devices import MAX_DEVICES, Holder, holder_of, lock_folder, own_device, visible_devices
 
+LOCKED = """
+import os, pathlib
+from ttc.runtime import devices
+devices.LOCKS = pathlib.Path(os.environ["LOCKS"])
+"""
 TENANT = """
-import os, sys
+import sys
 from ttc.dialects.core.errors import Error
 from ttc.runtime.devices import require_device
 try:
@@ -32,8 +38,9 @@ sys.stdin.read()
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    return tmp_path / "ttc"
+    monkeypatch.setenv("LOCKS", str(tmp_path))
+    monkeypatch.setattr(devices, "LOCKS", tmp_path)
+    return tmp_path / f"ttc-{os.geteuid()}"
 
 
 class Tenants:
@@ -44,7 +51,7 @@ class Tenants:
 
     def start(self, visible: str, *numbers: int, **variables: str) -> tuple[subprocess.Popen[str], str]:
         environment = {**os.environ, "TTC_VISIBLE_DEVICES": visible, **variables}
-        command = [sys.executable, "-c", TENANT, *map(str, numbers)]
+        command = [sys.executable, "-c", LOCKED + TENANT, *map(str, numbers)]
         process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes.append(process)
         assert process.stdout is not None
@@ -87,8 +94,14 @@ def test_bad_lists(text: str, said: str) -> None:
 
 
 def test_the_local_rank_says_which_device() -> None:
-    assert [own_device({"LOCAL_RANK": text}) for text in ("2", "x", "-1")] == [2, 0, 0]
-    assert own_device({}) == 0
+    assert [own_device({"LOCAL_RANK": "2"}), own_device({})] == [2, 0]
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "", "1000000000", "٣"])
+def test_a_local_rank_that_is_no_number(text: str) -> None:
+    with pytest.raises(Error, match="is no number of a device") as caught:
+        own_device({"LOCAL_RANK": text})
+    assert caught.value.code == "E0101"
 
 
 def test_two_tenants_share_no_device(tenants: Tenants) -> None:
@@ -119,6 +132,17 @@ def test_processes_of_a_tenant_share(tenants: Tenants) -> None:
     assert holder_of(1) == Holder(tenants.processes[0].pid, "me")
 
 
+def test_a_device_is_held_until_the_last_process_of_a_tenant_ends(tenants: Tenants) -> None:
+    first, second = (tenants.start("1", 0, TTC_TENANT="me") for _ in range(2))
+    assert [first[1], second[1]] == ["taken", "taken"]
+    first[0].kill()
+    first[0].wait(timeout=20)
+    assert tenants.start("1", 0, TTC_TENANT="you")[1].startswith("E0104 device 1 is in use")
+    second[0].kill()
+    second[0].wait(timeout=20)
+    assert tenants.start("1", 0, TTC_TENANT="you")[1] == "taken"
+
+
 def test_what_is_not_visible(tenants: Tenants) -> None:
     assert tenants.start("3,4", 2)[1] == "E0104 there is no device 2: 2 devices are visible by TTC_VISIBLE_DEVICES=3,4"
     assert tenants.start("", 0)[1] == "E0104 there is no device 0: 0 devices are visible by TTC_VISIBLE_DEVICES="
@@ -131,22 +155,37 @@ def test_a_folder_of_others_is_not_used(tenants: Tenants, folder: Path) -> None:
     assert lock_folder() == folder
 
 
-def test_sessions_take_devices(small_onnx: Path, tmp_path: Path, tenants: Tenants) -> None:
-    """Both ways to a session: an archive from the command line, a device of a pipeline."""
+def process(code: str, *arguments: str, visible: str) -> Any:
+    environment = {**os.environ, "TTC_VISIBLE_DEVICES": visible}
+    command = [sys.executable, "-c", LOCKED + code, *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_sessions_of_archives_take_devices(small_onnx: Path, tmp_path: Path, tenants: Tenants) -> None:
     import ttc
 
     ttc.compile(small_onnx, target="host", batch=2).save(tmp_path / "a.tti")
     first, said = tenants.start("2", 0)
     assert said == "taken"
-
-    def run(*command: str, **variables: str) -> Any:
-        environment = {**os.environ, **variables}
-        return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, timeout=60, check=False)
-
-    done = run("-m", "ttc", "run", str(tmp_path / "a.tti"), "--random", TTC_VISIBLE_DEVICES="2")
+    command = ("import sys; from ttc.cli.app import main; sys.exit(main(sys.argv[1:]))", "run", str(tmp_path / "a.tti"), "--random")
+    done = process(*command, visible="2")
     assert done.returncode == 2
     assert f"error[E0104]: device 2 is in use by process {first.pid}" in done.stderr
-    done = run("-m", "ttc", "run", str(tmp_path / "a.tti"), "--random", TTC_VISIBLE_DEVICES="1,2")
-    assert done.returncode == 0
-    done = run("-c", "import ttc; ttc.Device('host:1')", TTC_VISIBLE_DEVICES="1,2")
-    assert "device 2 is in use" in done.stderr
+    assert process(*command, visible="1,2").returncode == 0
+
+
+STAGE = """
+import torch, ttc
+from ttc.runtime import devices
+with ttc.Pipeline([(ttc.Device(f"host:{number}"), torch.nn.Linear(2, 2))]) as pipeline:
+    pipeline.push(torch.ones(1, 2))
+    pipeline.run_inference().get()
+print(sorted(devices._TAKEN))
+"""
+
+
+def test_stages_take_the_devices_that_they_name_alone(tenants: Tenants) -> None:
+    pytest.importorskip("torch", reason="stages are modules of PyTorch")
+    assert tenants.start("2", 0)[1] == "taken"
+    assert process(f"number = 1{STAGE}", visible="2,4").stdout.strip() == "[4]"
+    assert "device 2 is in use" in process(f"number = 1{STAGE}", visible="1,2").stderr

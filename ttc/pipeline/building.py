@@ -148,9 +148,9 @@ def _built(plan: Plan, settings: Settings, examples: Arrays, number: int) -> tup
     session: KeepingSession | RemoteSession
     if settings.threads is None:
         program.prepare()
-        session = KeepingSession(Session(program))
+        session = KeepingSession(Session(program, number=plan.device.number))
     else:
-        session = RemoteSession(plan.name, program, plan.device.running, settings.threads)
+        session = RemoteSession(plan.name, program, plan.device, settings.threads)
     try:
         stage = CompiledStage(plan.name, number, plan.module, program, session, rates, taps, added)
         return stage, stage.outputs_for(examples)

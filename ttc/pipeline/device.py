@@ -7,7 +7,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.options import CompileOptions, RunOptions, resolve
-from ttc.runtime.devices import require_device
+from ttc.runtime.devices import device_of_machine
 from ttc.settings.train_options import TrainOptions
 
 CPU = "cpu"
@@ -36,7 +36,7 @@ class Device:
         self.name = name or place
         self.optimizer = optimizer
         self.scheduler = scheduler
-        self.target, number = _target_and_number(place)
+        self.target, self.number = _target_and_number(place)
         running = {key: option_fields.pop(key) for key in _RUNNING if key in option_fields}
         self.training = {key: option_fields.pop(key) for key in _TRAINING if key in option_fields}
         """Options of `ttc.compile` for stages that are trained."""
@@ -45,11 +45,11 @@ class Device:
         self.running = resolve(RunOptions, running)
         """Options of the session."""
         if self.is_cpu:
-            if number is not None or option_fields or running or self.training:
+            if self.number is not None or option_fields or running or self.training:
                 raise Error("E0101", f"device '{place}' takes no options: its stages run in PyTorch", hint="device 'host' compiles them")
             return
         load_target(self.target)
-        require_device(number)
+        device_of_machine(self.number)
         for known in ("target", "to", "from_", "training"):
             if known in option_fields:
                 raise Error("E0101", f"'{known}' is no option of a device", hint="the place says the target; pipelines say what is trained")

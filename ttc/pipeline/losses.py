@@ -117,7 +117,7 @@ def head_of(loss: Any, device: Device) -> Head:
     if isinstance(known, Output):
         return GivenLoss()
     if known is not None:
-        return CompiledLoss(known, "host" if device.is_cpu else device.target)
+        return CompiledLoss(known, "host" if device.is_cpu else device.target, device.number)
     if not callable(loss):
         raise Error("E0101", f"a {type(loss).__name__} is no loss", hint='give "mse", ttc.losses.*, or a module of torch.nn')
     return TorchLoss(loss)
@@ -153,9 +153,9 @@ class CompiledLoss:
 
     targets = 1
 
-    def __init__(self, loss: Loss, target: str) -> None:
+    def __init__(self, loss: Loss, target: str, number: int | None = None) -> None:
         self._loss = loss
-        self._target = target
+        self._target, self._number = target, number
         self._session: Session | None = None
 
     def backward(self, outputs: Arrays, targets: Arrays) -> tuple[Value, Cotangents]:
@@ -175,7 +175,7 @@ class CompiledLoss:
 
             module = torch.nn.Identity()
             program = compile(module, (tensor(output.copy()),), target=self._target, loss=self._loss, input_gradients=True)
-            self._session = Session(program)
+            self._session = Session(program, number=self._number)
         return self._session
 
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.options import RunOptions
 from ttc.passes.nn.training_notes import SAVED
 from ttc.pipeline.arena import Arena, room_for
+from ttc.pipeline.device import Device
 from ttc.pipeline.messages import error_of_data, receive, send
 from ttc.runtime.arguments import inputs_of, outputs_of
 from ttc.runtime.program import Program
@@ -46,7 +46,8 @@ class RemoteSession:
     Raises: E0104 where there is no shared memory or no process, and what loading an archive raises.
     """
 
-    def __init__(self, stage: str, program: Program, options: RunOptions, threads: int) -> None:
+    def __init__(self, stage: str, program: Program, device: Device, threads: int) -> None:
+        options = device.running
         self._stage = stage
         self._lock = Lock()
         self._closed = False
@@ -57,6 +58,7 @@ class RemoteSession:
             "threads": options.threads or threads,
             "engine": options.engine if "engine" in options.given else None,
             "exact": options.exact,
+            "device": device.number,
         }
         self._process: subprocess.Popen[bytes] | None = None
         try:

@@ -50,7 +50,7 @@ def _session(archive: str, options: Mapping[str, Any]) -> KeepingSession:
     exact = Exact() if options["exact"] else None
     program = load_program(Path(archive), engine=options["engine"], threads=options["threads"], exact=exact)
     program.prepare()
-    return KeepingSession(Session(program))
+    return KeepingSession(Session(program, number=options["device"]))
 
 
 def _serve(connection: socket.socket, session: KeepingSession, got: Arena, sent: Arena) -> None:

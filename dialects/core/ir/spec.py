@@ -73,6 +73,8 @@ _ELEMENT_TYPES: dict[np.dtype, builtin.AnyFloat | builtin.IntegerType | StringTy
 }
 STORED_ONLY = frozenset(dtype for dtype in _ELEMENT_TYPES if dtype.itemsize == 1 and (dtype.kind == "V" or dtype.name.startswith("float")))
 """Types that tensors are stored in, moved and converted, but that no op computes with."""
+NUMBERS = {str(dtype): dtype for dtype in _ELEMENT_TYPES if dtype != STRING}
+"""Dtypes of tensors of numbers by name."""
 _DTYPES: dict[Attribute, np.dtype] = {type_: dtype for dtype, type_ in _ELEMENT_TYPES.items()}
 
 

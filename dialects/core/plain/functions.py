@@ -7,6 +7,7 @@ functions, derived tensors, and the work of a netlist op all take this form; arc
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import field
 from math import prod
 from typing import TypeAlias
@@ -101,3 +102,12 @@ class Function:
             for value in self.outputs:
                 self._last_use.pop(value, None)
         return self._last_use
+
+
+def all_works(function: Function) -> Iterator[Work]:
+    """Yield the works of a function, and those of all functions inside of them."""
+    waiting = [function]
+    while waiting:
+        for work in waiting.pop().works:
+            yield work
+            waiting += work.bodies if work.body is None else (work.body, *work.bodies)

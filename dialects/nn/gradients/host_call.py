@@ -5,7 +5,7 @@ from __future__ import annotations
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.gradients.base import Cotangents, OpMaker, Site, cotangent, gradient
 from ttc.dialects.nn.gradients.reverse import is_differentiable
-from ttc.dialects.nn.host_call import result_text
+from ttc.dialects.nn.kernels.host_call import type_text
 
 GRADIENT = ".gradient"
 """What the name of a function has behind it that gives the gradients of another."""
@@ -20,6 +20,10 @@ def host_call(b: OpMaker, site: Site) -> Cotangents:
     specs = [spec_of(x.type) for x in xs]
     smooth = [index for index, spec in enumerate(specs) if is_differentiable(spec)]
     dys = [cotangent(b, site, index) for index, y in enumerate(site.results) if is_differentiable(spec_of(y.type))]
-    attrs = {"function": site.attrs["function"] + GRADIENT, "count": len(xs), "types": tuple(result_text(specs[i]) for i in smooth)}
+    attrs = {
+        "function": site.attrs["function"] + GRADIENT,
+        "count": len(xs),
+        "types": tuple(type_text(specs[i].dtype, specs[i].shape) for i in smooth),
+    }
     found = dict(zip(smooth, b.nn_all("host_call", *xs, *dys, **attrs), strict=True))
     return [found.get(index) for index in range(len(xs))]

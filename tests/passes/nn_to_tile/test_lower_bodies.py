@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.ir import Operation
 
 from tests.passes.nn.test_regions import results as results_of_regions
 from tests.passes.nn.test_regions import unit_of
@@ -20,7 +21,7 @@ from ttc.dialects.netlist.from_plain import function_block
 from ttc.dialects.netlist.ops import YieldOp
 from ttc.dialects.netlist.violations import Findings
 from ttc.dialects.nn.control import BranchOp, ControlOp, LoopOp
-from ttc.passes.base import Unit
+from ttc.passes.base import Unit, Watcher
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
 
@@ -147,34 +148,51 @@ def test_regions_of_few_ops_with_kernels_are_interpreted() -> None:
     assert "its regions are interpreted: too few of their ops have kernels" in [remark.message for remark in report.remarks]
 
 
-def test_weights_that_steps_make_come_in_from_outside() -> None:
-    """A norm without a scale gets one of ones, too long for a literal."""
-    unit = parse(
-        """
-        (%n: i64[], %x: f32[4, 4096])
-        %y = nn.loop(%n, _, %x) {carried = 1} : (i64[], f32[4, 4096]) -> f32[4, 4096] {
-        ^bb0(%i: i64[], %a: f32[4, 4096]):
-          %e = ttc.constant() {value = #ttc.literal<[0.0009765625], tensor<f32>>} : () -> f32[]
-          %0 = nn.mul(%a, %a) : (f32[4, 4096], f32[4, 4096]) -> f32[4, 4096]
-          %1 = nn.reduce_mean(%0) {axes = [1], keepdims = true} : (f32[4, 4096]) -> f32[4, 1]
-          %2 = nn.add(%1, %e) : (f32[4, 1], f32[]) -> f32[4, 1]
-          %3 = nn.sqrt(%2) : (f32[4, 1]) -> f32[4, 1]
-          %4 = nn.div(%a, %3) : (f32[4, 4096], f32[4, 1]) -> f32[4, 4096]
-          nn.yield(%4) : (f32[4, 4096]) -> ()
-        }
-        return %y : f32[4, 4096]
-        """,
-        "host",
-    )
-    x = np.linspace(-3, 3, 4 * 4096, dtype=np.float32).reshape(4, 4096)
-    before = evaluate(unit, [np.array(2), x])
+NORM = """
+    (%n: i64[], %x: f32[4, 4096])
+    %r = nn.loop(%n, _, %x, %n) {carried = 1} : (i64[], f32[4, 4096], i64[]) -> f32[4, 4096] {
+    ^bb0(%i0: i64[], %a0: f32[4, 4096], %m: i64[]):
+      %y = nn.loop(%m, _, %a0) {carried = 1} : (i64[], f32[4, 4096]) -> f32[4, 4096] {
+      ^bb0(%i: i64[], %a: f32[4, 4096]):
+        %e = ttc.constant() {value = #ttc.literal<[0.0009765625], tensor<f32>>} : () -> f32[]
+        %0 = nn.mul(%a, %a) : (f32[4, 4096], f32[4, 4096]) -> f32[4, 4096]
+        %1 = nn.reduce_mean(%0) {axes = [1], keepdims = true} : (f32[4, 4096]) -> f32[4, 1]
+        %2 = nn.add(%1, %e) : (f32[4, 1], f32[]) -> f32[4, 1]
+        %3 = nn.sqrt(%2) : (f32[4, 1]) -> f32[4, 1]
+        %4 = nn.div(%a, %3) : (f32[4, 4096], f32[4, 1]) -> f32[4, 4096]
+        nn.yield(%4) : (f32[4, 4096]) -> ()
+      }
+      nn.yield(%y) : (f32[4, 4096]) -> ()
+    }
+    return %r : f32[4, 4096]
+"""
+"""A norm without a scale gets one of ones, too long for a literal."""
+ROWS = np.linspace(-3, 3, 4 * 4096, dtype=np.float32).reshape(4, 4096)
+
+
+def test_weights_that_steps_make_come_in_from_outside_of_all_regions() -> None:
+    unit = parse(NORM, "host")
+    before = evaluate(unit, [np.array(2), ROWS])
     run_pass(LowerBodies(), unit)
     verify(unit.module)
-    (loop,) = controls(unit)
+    loop, inner = controls(unit)
     assert isinstance(loop, LoopOp)
-    assert inside(loop) == ["tile.from_host", "tile.from_host", "tile.rms_norm", "tile.to_host", "nn.yield"]
-    assert isinstance(loop.values[1].owner, ConstantOp)
-    np.testing.assert_allclose(evaluate(unit, [np.array(2), x])[0], before[0], atol=1e-5)
+    assert isinstance(inner, LoopOp)
+    assert isinstance(loop.values[-1].owner, ConstantOp)
+    assert inside(inner) == ["tile.from_host", "tile.from_host", "tile.rms_norm", "tile.to_host", "nn.yield"]
+    np.testing.assert_allclose(evaluate(unit, [np.array(2), ROWS])[0], before[0], atol=1e-5)
+
+
+def test_a_rewrite_that_is_refused_leaves_all_regions_as_they_were() -> None:
+    class Refusing(Watcher):
+        def rewrite(self, name: str, op: Operation) -> bool:
+            return name != "lower-bodies"
+
+    unit = parse(NORM, "host")
+    before = str(unit.module)
+    run_pass(LowerBodies(), unit, [Refusing()])
+    verify(unit.module)
+    assert str(unit.module) == before
 
 
 def test_a_region_with_images_keeps_what_it_gives() -> None:

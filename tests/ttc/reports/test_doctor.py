@@ -49,12 +49,12 @@ def test_variables(name: str, text: str, row: str, state: str, said: str) -> Non
 
 
 def test_devices_and_who_holds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("TTC_VISIBLE_DEVICES", "3,1")
     monkeypatch.setenv("TTC_TENANT", "me")
     from ttc.runtime import devices
 
     monkeypatch.setattr(devices, "_TAKEN", {})
+    monkeypatch.setattr(devices, "LOCKS", tmp_path)
     devices.require_device(1)
     mine, theirs = rows(), rows(TTC_TENANT="you")
     os.close(devices._TAKEN[1])

@@ -86,7 +86,7 @@ OPTIMIZERS: dict[str, Made] = {
 }
 """Optimizers over parameters; eps is so large that rounding does not choose the sign of a step."""
 TEXTS = {"lamb": "lamb:lr=0.02,eps=0.01,weight_decay=0.1", "lars": "lars:lr=0.5,momentum=0.9,weight_decay=0.1,coefficient=0.05"}
-"""Of optimizers that PyTorch does not have."""
+"""The text by which `--optimizer` names those optimizers above that PyTorch does not have."""
 
 
 def network(loss: str, seed: int) -> nn.Module:

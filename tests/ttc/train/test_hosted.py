@@ -108,18 +108,60 @@ def test_an_error_names_the_function_and_the_place() -> None:
     assert "test_hosted.py:" in str(raised.value.where)
 
 
-def test_archives_hold_none(tmp_path: Path) -> None:
-    program = ttc.compile(Refusing(), (torch.zeros(2, 2),), target="host")
-    with pytest.raises(Error, match="calls the function 'refuses_large.*' of Python, which no archive can hold") as raised:
+class Choosing(torch.nn.Module):
+    """A function inside of a branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.function = ttc.host(refuses_large)
+
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda y: self.function(y) * 2, lambda y: y.reshape(-1).reshape(2, 2) - 1, (x,))
+
+
+class Deriving(torch.nn.Module):
+    """A function of a weight alone, called at every run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(2, 2))
+        self.function = ttc.host(counted)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.function(self.weight) + self.function(self.weight)
+
+
+CALLS: list[int] = []
+
+
+def counted(x: Any) -> Any:
+    CALLS.append(1)
+    return x + 1
+
+
+@pytest.mark.parametrize("model", [Refusing, Choosing, Deriving])
+def test_archives_hold_none(model: Any, tmp_path: Path) -> None:
+    program = ttc.compile(model(), (torch.zeros(2, 2),), target="host")
+    with pytest.raises(Error, match="calls the function '.*#.*' of Python, which no archive can hold") as raised:
         program.save(tmp_path / "model.tti")
     assert raised.value.code == "E0103"
     assert not list(tmp_path.iterdir())
 
 
+def test_a_function_of_constants_is_called_at_each_run() -> None:
+    """Compiling does not compute it once for all; equal calls are one."""
+    with ttc.inference(Deriving(), target="host") as executor:
+        executor(torch.zeros(2, 2))
+        CALLS.clear()
+        for _ in range(3):
+            torch.testing.assert_close(executor(torch.zeros(2, 2)), torch.full((2, 2), 4.0))
+    assert len(CALLS) == 3
+
+
 def test_an_archive_that_calls_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = ttc.compile(Refusing(), (torch.zeros(2, 2),), target="host")
     with monkeypatch.context() as patches:
-        patches.setattr("ttc.runtime.archive.called_function", lambda _netlist: None)
+        patches.setattr("ttc.runtime.archive.called_function", lambda *_: None)
         program.save(tmp_path / "model.tti")
     with pytest.raises(Error, match="calls a function of Python, which no archive may") as raised:
         ttc.load(tmp_path / "model.tti")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.dialects.nn.host_call import result_text
+from ttc.dialects.nn.kernels.host_call import type_text
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.tables import Rows
@@ -32,7 +31,7 @@ def host_call(b: TorchBuilder, xs: Sequence[SSAValue], function: str, count: int
     shapes = [tuple(y.shape) for y in b.expected]
     if any(type(size) is not int for shape in shapes for size in shape):
         raise Unsupported("results of a function of Python whose shapes change")
-    types = tuple(result_text(Spec(shape, dtype)) for shape, dtype in zip(shapes, b.dtypes, strict=True) if dtype is not None)
+    types = tuple(type_text(dtype, shape) for shape, dtype in zip(shapes, b.dtypes, strict=True) if dtype is not None)
     return b.nn_all("host_call", *xs, function=function, count=count, types=types)
 
 

@@ -16,6 +16,7 @@ from ttc.runtime.engines.native.planning.in_place import use_of
 from ttc.runtime.engines.native.planning.prepared import InPlace
 from ttc.runtime.engines.native.planning.steps import Step
 from ttc.runtime.engines.native.prepare.draft import Draft
+from ttc.runtime.engines.native.prepare.lay_out import replaced
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 MOST_PARTS = 6
@@ -142,14 +143,27 @@ class _Places:
 def _groups(draft: Draft, places: _Places, allow: Allow) -> list[list[Step | _Pass]]:
     """The steps in order; elementwise jobs that are joined, as a group."""
     found: list[list[Step | _Pass]] = []
-    for place, step in enumerate(draft.steps):
+    needed = _last_reads_of_replaced(draft)
+    for number, step in enumerate(draft.steps):
         own = places.pass_of(step)
         last = [part for part in found[-1] if isinstance(part, _Pass)] if found else []
-        longer = None if own is None or place == draft.begin else _longer(last, own)
+        is_apart = number == draft.begin or needed.get(number, -1) >= number - len(last)
+        longer = None if own is None or is_apart else _longer(last, own)
         if own is not None and longer is not None and allow("join", own.job.node):
             found[-1] = [*longer]
         else:
             found.append([step if own is None else own])
+    return found
+
+
+def _last_reads_of_replaced(draft: Draft) -> dict[int, int]:
+    """By number of the step that begins a result: the last step that reads the entry which it replaces, and may not write over before."""
+    found: dict[int, int] = {}
+    pairs = replaced(draft.netlist, draft.variables, draft.written)
+    for queue, place in draft.in_place.items():
+        entry = pairs.get(queue)
+        if entry is not None and entry not in place.over:
+            found[place.first] = max(draft.last_reads.get(entry, -1), found.get(place.first, -1))
     return found
 
 
@@ -180,7 +194,7 @@ def _joined(group: Sequence[Step | _Pass]) -> Step:
         words_of(kernel.names, words),
         finest.job.tasks,
         tuple(view for part in parts for view in part.job.written),
-        replace(node, parts=(*node.parts, *(each for other in others for each in (other, *other.parts)))),
+        replace(node, parts=tuple(part for each in (node, *others) for part in (each.parts or (each,)))),
         finest.job.chunk,
         flops=sum(part.job.flops for part in parts),
         moved_bytes=sum(_bytes(view) for view in views.values()),

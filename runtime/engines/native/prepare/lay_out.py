@@ -29,11 +29,11 @@ def write_in_place(draft: Draft, allow: Allow) -> None:
     queues = [name for name in draft.flat.queues if draft.netlist.queues[name].kind not in HELD]
     draft.bound = {name: draft.views[draft.flat.queues[name]] for name in queues}
     uses = [use_of(step, [view for view, _ in _truths(draft, step)]) for step in draft.steps]
-    replaced = _replaced(draft.netlist, draft.variables, draft.written) if may_be_in_place(draft.written, draft.bound) else {}
-    draft.uses = reordered(uses, draft.written, draft.bound, replaced)
+    pairs = replaced(draft.netlist, draft.variables, draft.written) if may_be_in_place(draft.written, draft.bound) else {}
+    draft.uses = reordered(uses, draft.written, draft.bound, pairs)
     draft.steps = [use.step for use in draft.uses]
     places = InPlaces(draft.uses, draft.written, draft.bound)
-    found = places.found() if replaced else {}
+    found = places.found() if pairs else {}
     draft.in_place = {queue: place for queue, place in found.items() if allow("write-in-place", draft.steps[place.first].node)}
     draft.begin = places.begin if draft.in_place else len(draft.steps)
     draft.last_reads = places.last_reads()
@@ -63,8 +63,8 @@ def _lifetimes(uses: Sequence[Use], written: Sequence[Written]) -> dict[Buffer, 
     return found
 
 
-def _replaced(netlist: Netlist, states: Collection[str], written: Sequence[Written]) -> dict[str, str]:
-    """By the queue of a result, the state that it most likely replaces: the one that a program updates with it, else one of its type."""
+def replaced(netlist: Netlist, states: Collection[str], written: Sequence[Written]) -> dict[str, str]:
+    """Return the state that each result most likely replaces, by its queue: one that a program updates with it, else one of its type."""
     named = {str(key): name for name in states for key in (name, netlist.queues[name].key)}
     updates = {result.queue: result.updates for program in netlist.programs.values() for result in program.results if result.updates}
     found = {item.queue: named[key] for item in written if (key := updates.get(item.queue, item.queue)) in named}

@@ -23,7 +23,7 @@ from ttc.options import CompileOptions  # noqa: E402
 
 EIGHT = ("cnn", "mlp", "resnet50", "mobilenetv2", "unet", "bert", "vit", "gpt2")
 OTHERS = ("llama", "convnext", "segformer", "efficientnet")
-"""Of the architectures of `networks.BUILDERS`, those that differ most."""
+"""The architectures of `networks.BUILDERS`, beside the eight, that differ most from each other."""
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,10 @@ def graphs(n: int) -> dict[str, tuple[Stateful, str]]:
             "b",
         ),
         "read later": (Stateful(one, [adding, step("y", "tanh", "a", columns=n)], {"a": "next"}, {"y": "y"}), "a"),
+        "shown before": (
+            Stateful(one, [step("y", "tanh", "a", columns=n), step("next", "add", "y", "x", columns=n)], {"a": "next"}, {"y": "y"}),
+            "a",
+        ),
         "delay line": (
             Stateful({**two, "c": type_, "x": type_}, [
                 step("p", "add", "x", "x", columns=n), step("q", "neg", "a", columns=n), step("r", "neg", "b", columns=n),
