@@ -48,7 +48,7 @@ class TrainingPlan:
     stash: bool = False
 
     def passes_on_stashes(self) -> list[Pass]:
-        """The passes that choose what gradients keep, behind all that merge equal ops."""
+        """Return the passes that choose what gradients keep, behind all that merge equal ops."""
         return [Recompute(self.recompute, self.memory), *([SplitBackward()] if self.stash else [])]
 
     def passes(self) -> list[Pass]:

@@ -17,7 +17,7 @@ COPIED_BYTES = 1 << 22
 
 @contextmanager
 def in_file(path: Path) -> Iterator[None]:
-    """Errors name the file, and the place in it if they have one."""
+    """Have errors name the file, and the place in it if they have one."""
     try:
         yield
     except Error as error:
@@ -26,7 +26,7 @@ def in_file(path: Path) -> Iterator[None]:
 
 
 def read_file(path: Path) -> tuple[memoryview, OpenedFile | None]:
-    """The whole file, read-only: a copy of a small one, else mapped, with the file.  Raises E0102, or E0701 if it is empty.
+    """Return the whole file, read-only: a copy of a small one, else mapped, with the file.  Raises E0102, or E0701 if it is empty.
 
     A copy stays as it was verified whatever becomes of the file, so that short runs need not look at it each time.
     """
@@ -45,7 +45,7 @@ def read_file(path: Path) -> tuple[memoryview, OpenedFile | None]:
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor to read a file by.  Raises E0102 unless it is there and regular."""
+    """Return a descriptor to read a file by.  Raises E0102 unless it is there and regular."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
@@ -65,7 +65,7 @@ class OpenedFile:
         self._then = self._now()
 
     def changed(self) -> bool:
-        """Whether the content of the file may be another, or less, than when it was opened."""
+        """Return whether the content of the file may be another, or less, than when it was opened."""
         return self._now() != self._then
 
     def _now(self) -> tuple[int, int]:

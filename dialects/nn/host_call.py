@@ -19,8 +19,8 @@ _TYPE = re.compile(r"([a-z0-9_]{1,20}):((?:[0-9]{1,12}(?:x[0-9]{1,12})*)?)")
 class HostCallOp(NNOp):
     """Call a function of Python with tensors, in the process that runs the program: ys = f(*xs).
 
-    No archive can hold it.  It stays where nothing reads its results, and is called at each run, also where its operands are constants; what
-    it gives depends on these alone, so that equal calls are one.
+    No archive can hold it.  It stays where nothing reads its results, and is called at each run, also on constants.  What it gives
+    depends on its operands alone, so that equal calls are one.
 
     Args:    xs: tensors of any dtype.
              function: the name under which the process knows it; with `.gradient` behind it, what gives the gradients of the first `count`

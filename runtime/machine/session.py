@@ -76,12 +76,12 @@ class Session:
 
     @property
     def description(self) -> Description:
-        """What the archive says of itself; unlike `program`, it costs nothing to ask."""
+        """Return what the archive says of itself; unlike `program`, it costs nothing to ask."""
         return self._initial.description
 
     @property
     def programs(self) -> Collection[str]:
-        """Names of the entry programs."""
+        """Return the names of the entry programs."""
         return self._surface.programs.keys()
 
     @property

@@ -57,7 +57,7 @@ class Store:
 
 
 def taken(results: Sequence[Argument], cells: Cells, surface: Surface, reader: str) -> dict[str, NDArray]:
-    """What results are, by name, taken out of the cells for a reader; those of one queue are of the same entries."""
+    """Take results out of the cells for a reader, and return them by name; those of one queue are of the same entries."""
     found: dict[str, list[NDArray]] = {}
     for result in results:
         if result.queue not in found:

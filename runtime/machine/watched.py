@@ -20,7 +20,7 @@ def run_of(name: str, program: Program) -> AbstractContextManager[None]:
 
 
 def watched(plan: Plan, graph: str) -> Plan:
-    """The plan itself, or one that records its runs and their jobs if somebody records."""
+    """Return the plan itself, or one that records its runs and their jobs if somebody records."""
     return _WatchedPlan(graph, plan) if recordings() else plan
 
 

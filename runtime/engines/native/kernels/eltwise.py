@@ -58,7 +58,7 @@ class Eltwise(Kernel):
             self.emit_task(f, words, task)
 
     def emit_task(self, f: Writer, words: Words, task: Value) -> None:
-        """The elements of one task."""
+        """Compute the elements of one task."""
         row_blocks, pieces = words["row_blocks"], words["pieces"]
         bases = bases_at(f, words, self.tensors, self.lead, task // pieces // row_blocks)
         rows_of_block, piece = words["rows_of_block"], words["piece"]

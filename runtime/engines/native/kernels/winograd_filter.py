@@ -32,7 +32,7 @@ def point_step(channels: Count, columns: int, *, gap: bool) -> Count:
 
 
 def filter_address(f: Writer, words: Words, tap: tuple[Operand, Operand], channel: Value, column: Value) -> Value:
-    """Address of an element of the filter."""
+    """Return the address of an element of the filter."""
     y, x = (index * words[name] for index, name in zip(tap, FILTER_STRIDES[:2], strict=True))
     return f.at(words.pointer("w"), y + x + channel * words["w_channel"] + column * words["w_column"], "i8")
 
@@ -74,7 +74,7 @@ class WinogradFilter(Kernel):
             f.store(f.larger(f.load(peak, "u32"), f.folded("larger", largest.get())), peak)
 
     def _far(self, f: Writer, words: Words, c: Value, column: Value) -> list[Value]:
-        """A vector of columns at each tap, of taps that lie apart."""
+        """Return a vector of columns at each tap, of taps that lie apart."""
         mask = f.mask(words["columns"] - column, self.lanes)
         taps = [(f.constant(i, "i64"), f.constant(j, "i64")) for i in range(TAPS) for j in range(TAPS)]
         return [f.read(filter_address(f, words, tap, c, column), self.source, self.lanes, mask) for tap in taps]

@@ -20,7 +20,7 @@ GIVEN, MADE = "body_in", "body_out"
 
 
 def is_planned(work: Work) -> bool:
-    """Whether the compiler made tile ops of regions of an op: those have kernels."""
+    """Return whether the compiler made tile ops of regions of an op: those have kernels."""
     return any(inner.op.startswith("tile.") for body in work.bodies for inner in body.works)
 
 

@@ -61,12 +61,12 @@ class _Pass:
 
     @cached_property
     def loop(self) -> tuple[int, ...]:
-        """Sizes that it goes over: rows, columns, leading dimensions."""
+        """Return the sizes that it goes over: rows, columns, leading dimensions."""
         return tuple(_number(self.words[name]) for name in ("rows", "columns", *(f"size_batch{i}" for i in range(self.kernel.lead))))
 
     @cached_property
     def accesses(self) -> tuple[tuple[Buffer, tuple[int, ...]], ...]:
-        """For the result, then each operand: the memory, and how its elements lie in the loop."""
+        """Return, for the result, then each operand: the memory, and how its elements lie in the loop."""
         found: list[tuple[Buffer, tuple[int, ...]]] = []
         for name, spread, memory in zip(self.kernel.tensors, (False, *self.kernel.spread), self.memory, strict=True):
             view, steps = self.words[name], (f"{name}_row", *(f"{name}_batch{i}" for i in range(self.kernel.lead)))
@@ -75,7 +75,7 @@ class _Pass:
         return tuple(found)
 
     def over(self, loop: tuple[int, ...]) -> _Pass | None:
-        """The same job over a loop; None if it is over another one, and not over one row of as many elements."""
+        """Return the same job over a loop; None if it is over another one, and not over one row of as many elements."""
         if self.loop == loop:
             return self
         rows, columns, *lead = loop
@@ -90,17 +90,17 @@ class _Pass:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the words tell how this very loop is cut into tasks."""
+        """Return whether the words tell how this very loop is cut into tasks."""
         return self.words["rows"] == self.job.words[self.kernel.names.index("rows")]
 
     def clashes(self, later: _Pass) -> bool:
-        """Whether piece by piece it and a later job would not do what they do one after the other."""
+        """Return whether piece by piece it and a later job would not do what they do one after the other."""
         (result, place), (other, target) = self.accesses[0], later.accesses[0]
         before = any(buffer is result and lies != place for buffer, lies in later.accesses)
         return before or any(buffer is other and lies != target for buffer, lies in self.accesses)
 
     def shares(self, other: _Pass) -> bool:
-        """Whether both go over a tensor in common."""
+        """Return whether both go over a tensor in common."""
         return not set(self.memory).isdisjoint(other.memory)
 
 
@@ -125,13 +125,13 @@ class _Places:
             self.same |= {buffer: found[0] for buffer in found if buffer is not found[0]}
 
     def of(self, buffer: Buffer) -> Buffer:
-        """One buffer for all that may lie in the same memory."""
+        """Return one buffer for all that may lie in the same memory."""
         while buffer in self.same:
             buffer = self.same[buffer]
         return buffer
 
     def pass_of(self, step: Step) -> _Pass | None:
-        """The step as an elementwise job; None for others."""
+        """Return the step as an elementwise job; None for others."""
         if not isinstance(step, Job) or not isinstance(step.kernel, Eltwise) or step.node.conditions:
             return None
         kernel = step.kernel

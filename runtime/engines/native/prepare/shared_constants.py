@@ -43,7 +43,10 @@ def share_constants(
 
 
 def identity_of(job: Job) -> Hashable:
-    """Equal for jobs that compute the same from the same constants: results stand as their numbers, all other buffers for themselves."""
+    """Return what is equal for jobs that compute the same from the same constants.
+
+    In it, results stand as their numbers, and all other buffers for themselves.
+    """
     numbers = {buffer: number for number, buffer in enumerate(dict.fromkeys(buffers_of(job)[1]))}
 
     def of(word: Word) -> Hashable:
@@ -56,7 +59,7 @@ def identity_of(job: Job) -> Hashable:
 
 
 def reading_instead(instead: dict[Buffer, Buffer], job: Job) -> Job:
-    """A job that reads other buffers instead of those that are no longer made."""
+    """Return a job that reads other buffers instead of those that are no longer made."""
     if not any(view.buffer in instead for view in job.read):
         return job
 
