@@ -10,7 +10,7 @@ import ttc
 from ttc.dialects.core.errors import Error, TtcWarning
 
 torch: Any = pytest.importorskip("torch", reason="stages are modules of PyTorch")
-staged: Any = pytest.importorskip("tests.ttc.stages.staged")
+from tests.ttc.stages import staged  # noqa: E402
 
 
 @pytest.mark.parametrize("devices", [["host", "host", "host"], ["cpu", "n150:0", "cpu"]])

@@ -10,7 +10,7 @@ import ttc
 from ttc.dialects.core.errors import Error, TtcWarning
 
 torch: Any = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
-staged: Any = pytest.importorskip("tests.ttc.stages.staged")
+from tests.ttc.stages import staged  # noqa: E402
 
 
 def inputs(rng: Any) -> tuple[Any, Any]:

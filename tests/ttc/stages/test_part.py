@@ -9,7 +9,7 @@ import pytest
 import ttc
 
 torch: Any = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
-staged: Any = pytest.importorskip("tests.ttc.stages.staged")
+from tests.ttc.stages import staged  # noqa: E402
 
 
 def test_tensors_are_the_models_own() -> None:
