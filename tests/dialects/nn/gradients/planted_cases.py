@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.dialects.nn.gradients.test_against_torch import BINARY, IMAGES, INSIDE, KINKS, REDUCTIONS, SHAPES, TIED, UNARY, Case
 from ttc.dialects.nn.gradients.host_call import GRADIENT
-from ttc.dialects.nn.kernels.host_call import FUNCTIONS
+from ttc.dialects.nn.kernels.host_call import HostFunction
 
 Operand = tuple[int, ...] | np.ndarray | None
 Planted = tuple[list[Operand], dict[str, Any]]
@@ -18,8 +18,11 @@ SEED = np.array(7)
 RECURRENT = {"direction": "forward", "clip": float("inf")}
 RESIZED = {"coordinates": "half_pixel", "rounding": "round_prefer_floor", "cubic": -0.75, "exclude_outside": False, "antialias": False}
 
-FUNCTIONS["planted sine"] = lambda xs, count: [np.sin(xs[0])]
-FUNCTIONS[f"planted sine{GRADIENT}"] = lambda xs, count: [np.cos(xs[0]) * xs[1]]
+HOSTED: dict[str, HostFunction] = {
+    "planted sine": lambda xs, count: [np.sin(xs[0])],
+    f"planted sine{GRADIENT}": lambda xs, count: [np.cos(xs[0]) * xs[1]],
+}
+"""Functions that the case of nn.host_call needs, by name."""
 
 
 def _layer(gates: int, *activations: str, **attrs: Any) -> Planted:
