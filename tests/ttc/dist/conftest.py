@@ -12,6 +12,6 @@ from ttc.dist import Mesh, mesh
 
 @pytest.fixture
 def alone() -> Iterator[Mesh]:
-    """The mesh of one process."""
+    """Fixture of a mesh of one process."""
     yield mesh(pipe=1)
     torch.distributed.destroy_process_group()
