@@ -15,14 +15,16 @@ VOCABULARY, WIDTH, LENGTH = 24, 16, 8
 
 
 class Images(LightningModule):
-    """With batch norm, whose layer before has no bias: of one nothing is left but rounding errors, which AdamW makes large."""
+    """A network with batch norm.
+
+    The convolution before it has no bias, as the gradient of one would be rounding alone, which AdamW makes large.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.net = nn.Sequential(
             nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 3)
         )
-        self.kept: list[float] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.net(x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +110,11 @@ def test_a_missing_file_and_no_file(tmp_path: Path) -> None:
     assert caught.value.code == "E0101"
 
 
-def test_what_is_merged_keeps_the_rules(small_onnx: Path) -> None:
+def test_what_is_merged_keeps_the_rules(small_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = ttc.Executor(ttc.compile(small_onnx, target="n150", batch=2))
     traces: list[dict[str, Any]] = []
     for rank in range(2):
-        os.environ["RANK"] = str(rank)
+        monkeypatch.setenv("RANK", str(rank))
         with profile() as profiler:
             executor.run({"x": np.ones((2, 8), np.float32)})
         traces.append(profiler.trace())

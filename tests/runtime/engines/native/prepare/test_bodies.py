@@ -153,7 +153,7 @@ def test_a_branch_runs_the_plan_of_the_region_it_takes(which: bool, rng: np.rand
 
 
 def test_regions_of_dialect_nn_are_interpreted(rng: np.random.Generator) -> None:
-    """As archives of earlier versions have them."""
+    """Archives of earlier versions have such regions."""
     body = Function((I64, X, W), (work("nn.matmul", (1, 2, None), X, **MATMUL),), (3,))
     netlist = netlist_of(looping(body, 0, going=False), TYPES)
     graph = netlist.graphs["g"]
