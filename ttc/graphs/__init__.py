@@ -1,4 +1,4 @@
-"""Captures work of PyTorch as graphs, compiles them, and replays them on the same memory; the signatures are those of `torch.cuda`.
+"""Captures work of PyTorch as graphs, compiles them, and replays them on the same memory; like graphs of `torch.cuda`.
 
     g = ttc.graphs.Graph(target="host")
     with ttc.graphs.graph(g):            # runs the work, and records it

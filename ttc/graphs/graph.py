@@ -107,12 +107,12 @@ class graph:  # noqa: N801  the name that torch.cuda gives it
     """Capture what is inside as work of a graph; like `torch.cuda.graph`.
 
     Args:
-        captured: the graph, which holds no work yet.
+        cuda_graph: the graph, which holds no work yet; the name is torch.cuda's.
         pool, stream, capture_error_mode: as in torch.cuda, without meaning here.
     """
 
-    def __init__(self, captured: Graph, pool: object = None, stream: object = None, capture_error_mode: str = "global") -> None:
-        self._graph = captured
+    def __init__(self, cuda_graph: Graph, pool: object = None, stream: object = None, capture_error_mode: str = "global") -> None:
+        self._graph = cuda_graph
         self._mode = capture_error_mode
         del pool, stream
 

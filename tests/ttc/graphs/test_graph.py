@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -221,3 +222,10 @@ def test_what_cannot_be_compiled_is_an_error_unless_asked() -> None:
     x.mul_(3)
     graph.replay()
     assert y.tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize("name", ["graph", "make_graphed_callables"])
+def test_arguments_are_those_of_torch_cuda(name: str) -> None:
+    ours, theirs = (signature(getattr(module, name)).parameters.values() for module in (ttc.graphs, torch.cuda))
+    names = [p.name for p in ours if p.kind is not Parameter.VAR_KEYWORD]
+    assert names == [p.name for p in theirs][: len(names)]
