@@ -213,7 +213,7 @@ REFUSED_OF_EXECUTORS = {
 """Methods of executors that mean nothing here, and why."""
 REFUSED = {
     "custom_op": "custom ops are code for an IPU; write the op in PyTorch",
-    "CPU": "ops of the host in the middle of a model are not supported; ttc.Pipeline has stages on the CPU",
+    "CPU": "ttc.host(function) makes a function of Python a part of a model",
     **dict.fromkeys(("ctc_beam_search_decoder", "multi_conv", "MultiConv", "cond"), "write it in PyTorch, as torch.cond does for cond"),
     **dict.fromkeys(("ParallelPhasedExecution", "SerialPhasedExecution", "Phase", "Stage"), "models are not split into phases"),
     **dict.fromkeys(("load", "convertReplicatedTensorForTraining", "distributed"), "ttc.load reads archives of ttc; there is one process"),
