@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import click
@@ -23,17 +25,29 @@ from ttc.runtime.machine.session import Session
 from ttc.settings.records import Options, flag_of, settings
 
 HELP_COLUMNS = 100
+MODULES = {"dist": "torch", "graphs": "torch", "lightning": "lightning", "metrics": None, "profiler": None}
+"""Modules of ttc whose names are on the page of the Python API, and the package that each needs."""
 SESSION = "ttc.runtime.machine.session.Session"
 
 
 def api() -> str:
-    """The page of the Python API: what `import ttc` gives."""
+    """The page of the Python API: what `import ttc` gives, and what its modules do."""
     lines = ["# Python API", "", "Everything here is an attribute of the package: `import ttc`.", ""]
-    for name in ttc.__all__:
-        found = getattr(ttc, name)
-        lines += _class(f"ttc.{name}", found) if inspect.isclass(found) else _function(f"ttc.{name}", found, "##")
+    lines += _names(ttc, "ttc")
+    for name, needed in MODULES.items():
+        if needed is not None and find_spec(needed) is None:
+            lines += [f"Names of `ttc.{name}` are listed where {needed} is installed.", ""]
+        else:
+            lines += _names(getattr(ttc, name), f"ttc.{name}")
     lines += [*_class(SESSION, Session), f"An `Executor` holds its own as `executor.session`; `{SESSION}` is its class.", ""]
     return "\n".join(lines)
+
+
+def _names(module: ModuleType, path: str) -> Iterator[str]:
+    """Sections of the names that a module lists as its own."""
+    for name in module.__all__:
+        found = getattr(module, name)
+        yield from _class(f"{path}.{name}", found) if inspect.isclass(found) else _function(f"{path}.{name}", found, "##")
 
 
 def _function(name: str, function: Callable[..., Any], level: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error, nearest
 from ttc.runtime.metrics import METRICS, Metric, Values, current
 
+__all__ = ["Readings", "Scope", "dump", "prometheus", "scope", "snapshot"]
 PREFIX = "ttc_"
 """What the names of metrics begin with in Prometheus."""
 

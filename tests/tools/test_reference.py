@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 import pytest
 
 import ttc
-from reference import PAGES, SESSION
+from reference import MODULES, PAGES, SESSION
 from tests.test_pages import GENERATED
 from ttc.cli.app import COMMANDS
 from ttc.dialects.nn.base import ops as nn_ops
@@ -26,11 +27,21 @@ def test_the_pages_are_those_that_others_link_to() -> None:
 
 def test_the_api_is_whole() -> None:
     page = PAGES["reference/api.md"]()
-    assert headings(page, 2) == [*(f"ttc.{name}" for name in ttc.__all__), SESSION]
-    assert {"Executor.run", "Executor.states", "Program.save", "Session.push"} <= set(headings(page, 3))
+    modules = [name for name, needed in MODULES.items() if needed is None or find_spec(needed)]
+    names = [*ttc.__all__, *(f"{module}.{name}" for module in modules for name in getattr(ttc, module).__all__)]
+    assert headings(page, 2) == [*(f"ttc.{name}" for name in names), SESSION]
+    assert {"metrics.scope", "profiler.Profiler"} <= set(names)
+    assert {"Readings.value", "Executor.run", "Executor.states", "Program.save", "Session.push"} <= set(headings(page, 3))
     assert "    path: str | os.PathLike[str],\n    threads: int | None = None,\n    *,\n    options: RunOptions | None = None,\n" in page
     assert "\nset_parameters(self, values: Mapping[str, NDArray]) -> None\n" in page
     assert "| `target` (`--target`) | Machine to compile for" in page
+
+
+def test_a_module_without_its_framework_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODULES, "metrics", "a_package_that_nobody_has")
+    page = PAGES["reference/api.md"]()
+    assert "Names of `ttc.metrics` are listed where a_package_that_nobody_has is installed." in page
+    assert "ttc.metrics.scope" not in headings(page, 2)
 
 
 def test_every_command_is_there() -> None:

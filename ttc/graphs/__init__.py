@@ -14,8 +14,8 @@ graphs for the signatures that they are called with (caching).
 
 from __future__ import annotations
 
-from ttc.graphs.caching import cache as cache
-from ttc.graphs.caching import wrap as wrap
-from ttc.graphs.callables import make_graphed_callables as make_graphed_callables
-from ttc.graphs.graph import Graph as Graph
-from ttc.graphs.graph import graph as graph
+from ttc.graphs.caching import cache, wrap
+from ttc.graphs.callables import make_graphed_callables
+from ttc.graphs.graph import Graph, graph
+
+__all__ = ["Graph", "cache", "graph", "make_graphed_callables", "wrap"]

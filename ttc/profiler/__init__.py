@@ -13,7 +13,8 @@ Variable TTC_PROFILE profiles a whole process (variable).
 
 from __future__ import annotations
 
-from ttc.profiler.merging import merge as merge
-from ttc.profiler.profile import Profiler as Profiler
-from ttc.profiler.profile import profile as profile
-from ttc.runtime.tracing import region as region
+from ttc.profiler.merging import merge
+from ttc.profiler.profile import Profiler, profile
+from ttc.runtime.tracing import region
+
+__all__ = ["Profiler", "merge", "profile", "region"]
