@@ -17,7 +17,7 @@ from onnx import helper
 from tests.pages import DOCS, ROOT, blocks_of, run_page, steps
 from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.importers.onnx.tables import mappings
-from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions
+from ttc.options import OWN_VARIABLES, BenchOptions, CompileOptions, DebugOptions, RunOptions
 from ttc.settings.generate_options import GenerateOptions
 from ttc.settings.loop_options import LoopOptions
 from ttc.settings.records import flag_of, settings
@@ -211,6 +211,10 @@ def test_every_option_is_listed(kind: type) -> None:
         (row,) = re.findall(rf"^\| `{flag_of(item.name)}[`\[ ].*$", tables, re.MULTILINE)
         words = [choice for choice in setting.choices if f"`{choice}`" not in row]
         assert not words or item.name == "from_", row
+
+
+def test_every_variable_that_is_no_option_is_named() -> None:
+    assert [name for name in OWN_VARIABLES if f"`{name}`" not in TEXTS["options.md"]] == []
 
 
 def test_as_many_ops_have_a_mapping_as_it_says() -> None:
