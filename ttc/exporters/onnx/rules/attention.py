@@ -17,7 +17,8 @@ def attention(step: NodeWriter) -> None:
         scores = step.make("Add", scores, step.x(3))
     weights = step.make("Softmax", scores, axis=-1)
     if step.has(3) and step.attr("zero_masked"):
-        weights = step.make("Where", step.make("IsNaN", weights), step.constant(0, step.dtype()), weights)
+        nothing = step.make("And", step.make("IsNaN", weights), step.make("IsInf", scores, detect_positive=0))  # NaN of operands stays
+        weights = step.make("Where", nothing, step.constant(0, step.dtype()), weights)
     step.give("MatMul", weights, step.x(2))
 
 

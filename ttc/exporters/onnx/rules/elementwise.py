@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ttc.dialects.core.plain.functions import Plain
+from ttc.exporters.limits import limits_of
 from ttc.exporters.onnx.rules import NODE_RULES
 from ttc.exporters.onnx.writer import NodeWriter, NoNode, element_type
 
@@ -52,19 +51,11 @@ def activate(step: NodeWriter, name: str, kind: str, attrs: dict[str, Plain]) ->
         tanh = kind == "gelu_tanh" or attrs.get("approximate") == "tanh"
         step.give("Gelu", name, approximate="tanh" if tanh else "none")
     elif kind == "clip":
-        limits = [attrs.get(key) for key in ("min", "max")]
-        step.give("Clip", name, *("" if limit is None else step.constant(_limit(step, limit), step.out_dtype) for limit in limits))
+        limits = limits_of(attrs, step.out_dtype)
+        names = [step.constant(limits[key], step.out_dtype) if key in limits else "" for key in ("min", "max")]
+        step.give("Clip", name, *names)
     else:
         step.give(SAME[kind], name)
-
-
-def _limit(step: NodeWriter, limit: Plain) -> float:
-    """A limit within the range of the dtype."""
-    value = float(limit)  # pyright: ignore[reportArgumentType]: a number
-    if step.out_dtype.kind not in "iu":
-        return value
-    info = np.iinfo(step.out_dtype)
-    return max(min(value, info.max), info.min)
 
 
 @NODE_RULES.rule("not_equal")
@@ -81,12 +72,15 @@ def rsqrt(step: NodeWriter) -> None:
 
 @NODE_RULES.rule("mod")
 def mod(step: NodeWriter) -> None:
-    """Write a remainder; ONNX has that of floats with the sign of a alone."""
+    """Write a remainder; ONNX has that of floats with the sign of a alone: where b has another, b is added."""
     if step.attr("fmod") or step.dtype().kind in "iu":
         step.give("Mod", step.x(0), step.x(1), fmod=int(bool(step.attr("fmod"))))
         return
-    whole = step.make("Floor", step.make("Div", step.x(0), step.x(1)))
-    step.give("Sub", step.x(0), step.make("Mul", whole, step.x(1)))
+    zero = step.constant(0, step.dtype())
+    rest = step.make("Mod", step.x(0), step.x(1), fmod=1)
+    differ = step.make("Xor", step.make("Less", rest, zero), step.make("Less", step.x(1), zero))
+    moved = step.make("And", differ, step.make("Not", step.make("Equal", rest, zero)))
+    step.give("Where", moved, step.make("Add", rest, step.x(1)), rest)
 
 
 @NODE_RULES.rule("shift_left", "shift_right")

@@ -12,9 +12,12 @@ from ttc.exporters.onnx.writer import NodeWriter, element_type
 def quantize(step: NodeWriter) -> None:
     """Write x / scale rounded, plus zero, within the range of zero's dtype: scales may broadcast as they like."""
     limits = np.iinfo(step.out_dtype)
+    exact = np.dtype(np.float64) if step.out_dtype.itemsize > 2 else step.dtype(0)  # limits of 32 bits are no numbers of float32
     rounded = step.make("Round", step.make("Div", step.x(0), step.x(1)))
-    moved = step.make("Add", rounded, step.make("Cast", step.x(2), to=element_type(step.dtype(0))))
-    clipped = step.make("Clip", moved, *(step.constant(limit, step.dtype(0)) for limit in (limits.min, limits.max)))
+    if exact != step.dtype(0):
+        rounded = step.make("Cast", rounded, to=element_type(exact))
+    moved = step.make("Add", rounded, step.make("Cast", step.x(2), to=element_type(exact)))
+    clipped = step.make("Clip", moved, *(step.constant(limit, exact) for limit in (limits.min, limits.max)))
     step.give("Cast", clipped, to=element_type(step.out_dtype))
 
 
