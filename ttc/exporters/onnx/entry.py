@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from onnx import ModelProto, ValueInfoProto, checker, helper, numpy_helper
+from onnx import ModelProto, ValueInfoProto, checker, helper
 
 from ttc import __version__
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of, graph_of
 from ttc.exporters.onnx.rules import NODE_RULES
-from ttc.exporters.onnx.writer import IR_VERSION, OPSET, NodeList, NodeWriter, NoNode, element_type
+from ttc.exporters.onnx.writer import IR_VERSION, MAX_BYTES, OPSET, NodeList, NodeWriter, NoNode, element_type
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.options import CompileOptions
 
@@ -33,6 +33,8 @@ def onnx_model(graph: ModelGraph) -> ModelProto:
     inputs = [_value(name, kind) for name, kind in zip(graph.inputs, graph.function.inputs, strict=True)]
     read = {name for node in nodes.nodes for name in node.input}  # weights that are stored transposed are not read as they were
     weights = [tensor for name, tensor in nodes.initializers.items() if name in read]
+    if sum(len(tensor.raw_data) for tensor in weights) > MAX_BYTES:
+        raise Error("E0503", "weights of more than 2 GB do not fit into one ONNX file")
     made = helper.make_graph(nodes.nodes, graph.model, inputs, outputs, weights)
     opset = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(made, opset_imports=opset, ir_version=IR_VERSION, producer_name="ttc", producer_version=__version__)
@@ -48,10 +50,10 @@ def _write(nodes: NodeList, work: Work, place: int) -> list[RefusedOp]:
     results = [_result_name(nodes, work, index) for index in range(len(work.results))]
     nodes.values += results
     nodes.types += work.results
-    if work.op in LEAVES:
-        return [] if work.op != "ttc.state" else [RefusedOp.of(work, "states are kept between runs, which ONNX does not")]
+    if work.op == "ttc.state":
+        return [RefusedOp.of(work, "states are kept between runs, which ONNX does not")]
     name = work.op.removeprefix("nn.")
-    rule = NODE_RULES.get(name)
+    rule = _leaf if work.op in LEAVES else NODE_RULES.get(name)
     if rule is None or work.bodies:
         return [RefusedOp.of(work, NODE_RULES.refusal(name) or "it is no op of dialect nn")]
     try:
@@ -61,14 +63,17 @@ def _write(nodes: NodeList, work: Work, place: int) -> list[RefusedOp]:
     return []
 
 
+def _leaf(step: NodeWriter) -> None:
+    """Store the value of a weight or literal."""
+    nodes, (name,) = step.nodes, step.results
+    nodes.leaves[name] = step.work
+    nodes.store(name, nodes.graph.leaf(step.work).reshape(step.out))
+
+
 def _result_name(nodes: NodeList, work: Work, index: int) -> str:
     """The name of a result: a weight's key, the output that it is, or the op's."""
     if work.op in LEAVES:
-        name = nodes.name(str(work.attrs.get("key") or "constant"))
-        nodes.leaves[name] = work
-        value = nodes.graph.leaf(work)
-        nodes.initializers[name] = numpy_helper.from_array(value.reshape(work.results[0].shape), name)
-        return name
+        return nodes.name(str(work.attrs.get("key") or "constant"))
     number = len(nodes.values) + index
     outputs = [output.name for output, of in zip(nodes.graph.outputs, nodes.graph.function.outputs, strict=True) if of == number]
     free = [name for name in outputs if name not in nodes.graph.inputs]
@@ -85,5 +90,9 @@ def _output(nodes: NodeList, name: str, number: int) -> ValueInfoProto:
 
 
 def _value(name: str, kind: TensorType) -> ValueInfoProto:
+    """Announce an input or output.  Raises E0503 for a dtype that ONNX lacks."""
     shape = [size if size >= 0 else None for size in kind.shape]
-    return helper.make_tensor_value_info(name, element_type(dtype_of(kind)), shape)
+    try:
+        return helper.make_tensor_value_info(name, element_type(dtype_of(kind)), shape)
+    except NoNode as reason:
+        raise Error("E0503", str(reason), where=name) from None

@@ -36,7 +36,6 @@ class NodeList:
         self.values: list[str] = list(graph.inputs)
         self.types: list[TensorType] = list(graph.function.inputs)
         self.leaves: dict[str, Work] = {}
-        self.size_bytes = 0
         self._taken = {*graph.inputs, *(output.name for output in graph.outputs)}
         self._names = FreeNames("_")
 
@@ -49,11 +48,13 @@ class NodeList:
     def constant(self, value: NDArray, stem: str = "constant") -> str:
         """Store an array, and return its name."""
         name = self.name(stem)
-        self.size_bytes += value.nbytes
-        if self.size_bytes > MAX_BYTES:
-            raise NoNode("weights of more than 2 GB do not fit into one file")
-        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
+        self.store(name, value)
         return name
+
+    def store(self, name: str, value: NDArray) -> None:
+        """Store an array under a name that was taken for it.  Raises NoNode for a dtype that ONNX lacks."""
+        element_type(value.dtype)
+        self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
 
 
 class NodeWriter:
@@ -115,19 +116,20 @@ class NodeWriter:
         """Store a constant, and return its name."""
         return self.nodes.constant(np.asarray(value, dtype))
 
-    def make(self, op: str, *inputs: str, outputs: int = 1, **attrs: Any) -> str:
-        """Write a node on the way to the result, and return the name of its first output."""
-        return self._node(op, inputs, [self.nodes.name(self.mnemonic) for _ in range(outputs)], attrs)
+    def make(self, op: str, *inputs: str, **attrs: Any) -> str:
+        """Write a node on the way to the result, and return the name of its output."""
+        name = self.nodes.name(self.mnemonic)
+        self._node(op, inputs, [name], attrs)
+        return name
 
     def give(self, op: str, *inputs: str, **attrs: Any) -> None:
         """Write the node that gives the results."""
         self._node(op, inputs, self.results, attrs)
 
-    def _node(self, op: str, inputs: tuple[str, ...], outputs: list[str], attrs: dict[str, Any]) -> str:
+    def _node(self, op: str, inputs: tuple[str, ...], outputs: list[str], attrs: dict[str, Any]) -> None:
         kept = {key: value for key, value in attrs.items() if value is not None}
         label = ", ".join(self.work.location)
         self.nodes.nodes.append(helper.make_node(op, list(inputs), outputs, name=self.nodes.name(f"{op}_node"), doc_string=label, **kept))
-        return outputs[0]
 
     def transposed(self, name: str, order: tuple[int, ...], index: int | None = None) -> str:
         """Return a value with its dimensions in another order; of a constant operand as a constant."""
@@ -142,5 +144,8 @@ class NodeWriter:
 
 
 def element_type(dtype: np.dtype) -> int:
-    """Return ONNX's number of a dtype."""
-    return helper.np_dtype_to_tensor_dtype(dtype)
+    """Return ONNX's number of a dtype.  Raises NoNode if it has none."""
+    try:
+        return helper.np_dtype_to_tensor_dtype(dtype)
+    except (KeyError, ValueError):
+        raise NoNode(f"ONNX has no dtype {dtype}") from None

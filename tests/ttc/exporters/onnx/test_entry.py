@@ -12,6 +12,7 @@ import pytest
 
 from tests.ttc.exporters.one_op import CASES, MASKED, WINDOW, OpCase, graph_of_op, inputs_of, reference
 from ttc.dialects.core.errors import Error
+from ttc.exporters.onnx import entry
 from ttc.exporters.onnx.entry import exported, onnx_model
 from ttc.options import CompileOptions
 
@@ -85,3 +86,28 @@ def test_names_and_sources(tmp_path: Path) -> None:
         ("Relu", ["y"], "rectified"),
         ("Identity", ["again"], ""),
     ]
+
+
+def test_weights_beyond_what_protobuf_holds_are_refused(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = [rng.random(shape, np.float32) for shape in ((4, 3), (3, 5))]
+    attrs = {"transpose_a": False, "transpose_b": False}
+    monkeypatch.setattr(entry, "MAX_BYTES", arrays[1].nbytes)
+    onnx_model(graph_of_op("matmul", arrays, attrs, [1]))
+    monkeypatch.setattr(entry, "MAX_BYTES", arrays[1].nbytes - 1)
+    with pytest.raises(Error, match="more than 2 GB do not fit into one ONNX file") as caught:
+        onnx_model(graph_of_op("matmul", arrays, attrs, [1]))
+    assert caught.value.code == "E0503"
+
+
+def test_a_dtype_that_onnx_lacks_is_refused(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older releases of ONNX lack the narrowest ones."""
+
+    def unknown(dtype: np.dtype) -> int:
+        raise ValueError(dtype)
+
+    monkeypatch.setattr(onnx.helper, "np_dtype_to_tensor_dtype", unknown)
+    array = rng.random((2, 3), np.float32)
+    for constants, message in (((), "y0: ONNX has no dtype float32"), ((0,), "ttc.constant: ONNX has no dtype float32")):
+        with pytest.raises(Error, match=message) as caught:
+            onnx_model(graph_of_op("relu", [array], {}, constants))
+        assert caught.value.code == "E0503"
