@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ttc.dialects.core.plain.functions import Work
-from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of
+from ttc.exporters.graph import LEAVES, dtype_of
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.exporters.ttnn.code import items, literal
 from ttc.exporters.ttnn.emitter import Elsewhere, Emitter, OpText
@@ -21,7 +19,7 @@ def write_body(emitter: Emitter) -> None:
     """Write all ops of the program, and what it returns.  Raises E0503, which names all ops without a rule."""
     graph, refused = emitter.graph, []
     for name, kind in zip(graph.inputs, graph.function.inputs, strict=True):
-        value = PlacedValue(kind.shape, dtype_of(kind), is_input=True)
+        value = PlacedValue(kind.shape, dtype_of(kind))
         emitter.hold(value, HOST, f"inputs[{literal(name)}]")
         emitter.values.append(value)
     last = graph.function.last_use()
@@ -32,11 +30,6 @@ def write_body(emitter: Emitter) -> None:
         emitter.let_go([emitter.values[number] for number in set(work.operands) - {None} if last.get(number) == index])  # pyright: ignore
     require_none("TT-NN", refused)
     _write_outputs(emitter)
-
-
-def refusals(graph: ModelGraph) -> list[RefusedOp]:
-    """Return the ops that can have no rule, by what is known before any text is written."""
-    return [RefusedOp.of(work, why) for work in graph.function.works if (why := _without_rule(work)) is not None]
 
 
 def _without_rule(work: Work) -> str | None:
@@ -85,11 +78,11 @@ def _write_op(step: OpText) -> None:
             raise Elsewhere(f"{RULES.refusal(name)}; on the host: {HOST_RULES.refusal(name)}")
         host(step)
         return
-    mark = len(step.emitter.lines)
+    lines, forms = len(step.emitter.lines), [(value, dict(value.forms)) for value in step.present]
     try:
         device(step)
     except Elsewhere as reason:
-        del step.emitter.lines[mark:]
+        step.emitter.undo(lines, forms)
         if host is None:
             raise
         try:
@@ -113,9 +106,5 @@ def _write_outputs(emitter: Emitter) -> None:
     pairs = []
     for output, number in zip(emitter.graph.outputs, emitter.graph.function.outputs, strict=True):
         value = emitter.values[number]
-        name = emitter.host(value)
-        if value.is_float and value.dtype == np.float32 and value.on_device:
-            name = f"{name}.to(torch.float32)"
-        emitter.needs_torch = True
-        pairs.append((output.name, name))
+        pairs.append((output.name, emitter.host(value)))
     emitter.write("return ", items([f"{literal(name)}: {text}" for name, text in pairs], "{}"))

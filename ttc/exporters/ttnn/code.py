@@ -75,6 +75,22 @@ def statement(before: str, code: Code, depth: int = 1, after: str = "") -> list[
     return [*lines, f"{INDENT * depth}{code.brackets[1]}{after}"]
 
 
+def deletion(names: list[str], depth: int = 1) -> list[str]:
+    """Return statements that delete names, as few as lines hold."""
+    lines: list[str] = []
+    for name in names:
+        if lines and len(lines[-1]) + 2 + len(name) <= WIDTH:
+            lines[-1] += f", {name}"
+        else:
+            lines.append(f"{INDENT * depth}del {name}")
+    return lines
+
+
+def pairs(sizes: tuple[int, ...]) -> CallText:
+    """Return TT-NN's list of margins behind the dimensions alone."""
+    return items([numbers((0, size)) for size in sizes], "[]")
+
+
 def comment(text: str, depth: int = 1) -> list[str]:
     """Return a comment on as many lines as it needs; what is not printable is escaped."""
     lead, lines = f"{INDENT * depth}# ", [""]

@@ -12,16 +12,20 @@ from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.plain.functions import Work
 from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn import weights as store
-from ttc.exporters.ttnn.code import CallText, Code, call, comment, flat, literal, numbers, statement
+from ttc.exporters.ttnn.code import CallText, Code, call, comment, deletion, flat, literal, numbers, statement
 from ttc.exporters.ttnn.placing import Placing
 from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, PlacedValue, flattened, lifted, tiled_bytes
 from ttc.exporters.ttnn.weights import StoredWeights
 
 FREED_BYTES = 1 << 21
 """Tensors from this size on are let go after their last use; smaller ones live as long as the function, for the reader's sake."""
-TORCH_DTYPES = {"float32": "float32", "float64": "float64", "float16": "float16", "bfloat16": "bfloat16", "bool": "bool"} | {
-    name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-}
+TORCH_DTYPES = frozenset(
+    (
+        *("float32", "float64", "float16", "bfloat16", "bool"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+)
+"""Dtypes that torch has by the names of ours."""
 LEAST = -1e30
 """What stands for -inf in masks: the device's exponentials take no infinities."""
 
@@ -41,11 +45,11 @@ class Emitter:
         self.weights = StoredWeights.empty()
         self.lines: list[str] = []
         self.values: list[PlacedValue] = []
-        self.needs_torch = False
         self._names = FreeNames("_")
         self._taken = {"device", "inputs", "weights", "torch", "ttnn", "math", "outputs"}
         self._users: dict[str, set[int]] = {}
         self._sizes: dict[str, int] = {}
+        self._passing: list[str] = []
 
     # ---- statements ---------------------------------------------------------------------------------------------------------------------
 
@@ -79,18 +83,32 @@ class Emitter:
         self._users.setdefault(name, set()).add(id(value))
         return name
 
+    def pass_through(self, name: str) -> None:
+        """Remember a tensor that the op being written needs on its way: `let_go` drops it unless a value has taken its name."""
+        self._passing.append(name)
+
     def let_go(self, values: list[PlacedValue]) -> None:
-        """Drop the names of values that nothing reads any more, if they are large."""
-        gone: list[str] = []
+        """Drop the names of values that nothing reads any more, and of what ops needed on their way, if they are large."""
         for value in values:
             for name in value.forms.values():
-                users = self._users.get(name, set())
-                users.discard(id(value))
-                if not users and self._sizes.get(name, 0) >= FREED_BYTES and name not in gone:
-                    gone.append(name)
-                    self.placing.free(name)
-        if gone:
-            self.lines += statement("del ", ", ".join(gone))
+                self._users.get(name, set()).discard(id(value))
+        names = dict.fromkeys([*self._passing, *(name for value in values for name in value.forms.values())])
+        gone = [name for name in names if not self._users.get(name) and self._sizes.get(name, 0) >= FREED_BYTES]
+        self._passing.clear()
+        for name in gone:
+            self.placing.free(name)
+        self.lines += deletion(gone)
+
+    def undo(self, lines: int, forms: list[tuple[PlacedValue, dict[str, str]]]) -> None:
+        """Take back what a rule wrote before it gave up: lines from a number on, and names that its operands got."""
+        del self.lines[lines:]
+        abandoned = [*self._passing, *(name for value, _ in forms for name in value.forms.values())]
+        for value, before in forms:
+            value.forms = before
+        for name in {*abandoned} - {name for _, before in forms for name in before.values()}:
+            self._users.pop(name, None)
+            self.placing.free(name)
+        self._passing.clear()
 
     def memory(self, stem: str, shape: tuple[int, ...]) -> tuple[str, str]:
         """Return a new name, and the memory of a result of that name."""
@@ -138,19 +156,17 @@ class Emitter:
             return value.forms[HOST]
         if value.leaf is not None:
             array = self.graph.leaf(value.leaf)
-            return self.weight(value, "host", array if array.dtype.kind != "V" else array.astype(np.float32), place=store.HOST)
+            known = array if str(array.dtype) in TORCH_DTYPES else array.astype(np.float32)
+            return self.weight(value, "host", known, place=store.HOST)
         found = value.forms.get(FULL) or value.forms.get(ROWS) or value.forms[FLAT]
-        made: Code = call("ttnn.to_torch", found)
+        name = self.let("host", f"{flat(call('ttnn.to_torch', found))}.to(torch.{value.dtype})")
         if value.is_flat or len(value.shape) < 2:
-            made = f"{flat(made)}.reshape({flat(numbers(value.shape))})"
-        if not value.is_float:
-            made = f"{flat(made)}.to(torch.{TORCH_DTYPES[str(value.dtype)]})"
-        self.needs_torch = True
-        return self.hold(value, HOST, self.let("host", made))
+            name = self.let("host", call(f"{name}.reshape", numbers(value.shape)))
+        return self.hold(value, HOST, name)
 
-    def upload(self, value: PlacedValue, layout: str, dtype: str | None = None) -> str:
-        """Write the transfer of a value from the host, and return its name there."""
-        source = self.host(value)
+    def upload(self, value: PlacedValue, layout: str, dtype: str | None = None, source: str | None = None) -> str:
+        """Write the transfer of a value, or of an expression made of it, from the host; returns the name that it has there."""
+        source = self.host(value) if source is None else source
         if len(value.shape) < 2:
             source = f"{source}.reshape({flat(numbers(lifted(value.shape)))})"
         made = call(
@@ -230,10 +246,13 @@ class OpText:
         rank = len(self.operand(0).shape) if rank is None else rank
         return axis if axis < 0 else axis - rank
 
-    def scalar(self, index: int) -> int | float | None:
-        """Return an operand that is one constant number, as that; None for any other."""
+    def scalar(self, index: int, beside: int) -> int | float | None:
+        """Return an operand that is one constant number, as that; None for any other.
+
+        Args:    beside: the operand that the result has its rank of: a constant of more dimensions than it would add some.
+        """
         value = self.operand(index)
-        if value.leaf is None or prod(value.shape) != 1 or len(value.shape) > len(self.shape):
+        if value.leaf is None or prod(value.shape) != 1 or len(value.shape) > max(2, len(self.operand(beside).shape)):
             return None
         return self.emitter.graph.leaf(value.leaf).reshape(()).item()
 
@@ -256,22 +275,25 @@ class OpText:
         """Return an operand on the host."""
         return self.emitter.host(self.operand(index))
 
-    def give(self, code: CallText, form: str = FULL, index: int = 0, *, memory: bool = True, stem: str | None = None) -> str:
-        """Write the op's call, with the memory of its result unless the call takes none."""
+    def as_it_lies(self, index: int) -> tuple[str, str]:
+        """Return the form in which the device holds an operand, FLAT or FULL, and its name in that."""
+        return (FLAT, self.flat(index)) if self.operand(index).is_flat else (FULL, self.full(index))
+
+    def give(self, code: CallText, form: str = FULL, index: int = 0, *, stem: str | None = None) -> str:
+        """Write the op's call, with the memory of its result."""
         value = self.results[index]
-        shape = flattened(value.shape) if form == FLAT else value.shape
-        name, place = self.emitter.memory(stem or self.stem, shape)
-        if memory:
-            code = CallText(code.callee, code.arguments, (*code.keywords, ("memory_config", place)), code.brackets)
-        self.emitter.write(f"{name} = ", code)
+        name = self._write(stem or self.stem, code, flattened(value.shape) if form == FLAT else value.shape)
         return self.emitter.hold(value, form, name)
 
-    def let(self, stem: str, code: CallText, shape: tuple[int, ...] | None = None, *, memory: bool = True) -> str:
-        """Write a call whose result is on the way to the op's own."""
-        name, place = self.emitter.memory(stem, self.shape if shape is None else shape)
-        if memory:
-            code = CallText(code.callee, code.arguments, (*code.keywords, ("memory_config", place)), code.brackets)
-        self.emitter.write(f"{name} = ", code)
+    def let(self, stem: str, code: CallText, shape: tuple[int, ...] | None = None) -> str:
+        """Write a call whose result is on the way to the op's own.  shape: of it; None: that of the op's result."""
+        name = self._write(stem, code, self.shape if shape is None else shape)
+        self.emitter.pass_through(name)
+        return name
+
+    def _write(self, stem: str, code: CallText, shape: tuple[int, ...]) -> str:
+        name, place = self.emitter.memory(stem, shape)
+        self.emitter.write(f"{name} = ", CallText(code.callee, code.arguments, (*code.keywords, ("memory_config", place)), code.brackets))
         return name
 
     def same(self, form: str, name: str, index: int = 0) -> None:
@@ -280,7 +302,6 @@ class OpText:
 
     def torch(self, code: Code, index: int = 0) -> None:
         """Write a computation on the host."""
-        self.emitter.needs_torch = True
         self.emitter.hold(self.results[index], HOST, self.emitter.let(self.stem, code))
 
 

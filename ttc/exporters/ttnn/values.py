@@ -13,6 +13,8 @@ from ttc.dialects.core.records import record
 HOST, FULL, FLAT, ROWS = "host", "full", "flat", "rows"
 """Forms of a value: a tensor of torch; on the device in its own shape; images as one row of pixels, [1, 1, n * h * w, c]; without tiles."""
 TILE = 32
+COMPUTED = ("float32", "float64", "float16", "bfloat16")
+"""Dtypes of dialect nn that the device computes with, in a format of its own; narrower ones are stored and cast alone."""
 
 
 @record(frozen=False, eq=False)
@@ -23,19 +25,17 @@ class PlacedValue:
         shape, dtype: of it in dialect nn.
         leaf: the work of a constant, which is placed when it is read.
         forms: names in the text, by form.
-        is_input: whether it is an input as the user gives it, or a view of one.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype
     leaf: Work | None = None
     forms: dict[str, str] = field(default_factory=dict)
-    is_input: bool = False
 
     @property
     def is_float(self) -> bool:
         """Whether the device computes with it as it is."""
-        return self.dtype.kind in "fV"
+        return str(self.dtype) in COMPUTED
 
     @property
     def on_device(self) -> bool:

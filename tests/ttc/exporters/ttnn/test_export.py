@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import types
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,8 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="networks are made by PyTorch, which has no CPU build for this Python")
 
-from safetensors.torch import load  # noqa: E402 - it needs torch
-
 from tests.ttc.exporters import networks  # noqa: E402
-from tests.ttc.exporters.ttnn import stand_in  # noqa: E402
+from tests.ttc.exporters.ttnn.running import run_module  # noqa: E402 - it needs torch
 from ttc.exporters.graph import ModelGraph, graph_of  # noqa: E402
 from ttc.exporters.ttnn.export import export  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
@@ -32,40 +29,35 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return cache(lambda name: graph_of(networks.saved(name, tmp_path_factory.mktemp(name)), CompileOptions()))
 
 
-def outputs(files: dict[str, bytes], graph: ModelGraph, name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, np.ndarray]:
+def outputs(files: dict[str, bytes], graph: ModelGraph, name: str) -> tuple[np.ndarray, np.ndarray]:
     """What the exported module gives on the stand-in, and what PyTorch gives."""
-    monkeypatch.setitem(sys.modules, "ttnn", stand_in)
-    module = types.ModuleType("exported")
-    exec(compile(files["model.py"], "model.py", "exec"), vars(module))
-    device = stand_in.Device()
-    module.prepare(device, load(files["weights.safetensors"]))
     model, inputs = networks.network(name)
     with torch.no_grad():
         wanted = model(*inputs)
-    (found,) = module.forward(device, dict(zip(graph.inputs, inputs, strict=True))).values()
-    assert found.shape == wanted.shape
+    (found,) = run_module(files, dict(zip(graph.inputs, inputs, strict=True))).values()
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
     return found.double().numpy(), wanted.double().numpy()
 
 
 @pytest.mark.parametrize("name", [*EIGHT, *OTHERS])
-def test_sixteen_bits_are_near(graphs: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_sixteen_bits_are_near(graphs: Any, name: str) -> None:
     graph = graphs(name)
-    found, wanted = outputs(export(graph), graph, name, monkeypatch)
+    found, wanted = outputs(export(graph), graph, name)
     assert np.linalg.norm(found - wanted) <= 2e-2 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("name", ["mlp", "resnet50", "bert", "gpt2"])
-def test_blocks_correlate(graphs: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_blocks_correlate(graphs: Any, name: str) -> None:
     graph = graphs(name)
     files = export(graph, "Bfp8_b")
     assert b"ttnn.bfloat8_b" in files["model.py"]
-    found, wanted = outputs(files, graph, name, monkeypatch)
+    found, wanted = outputs(files, graph, name)
     assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] >= 0.99
 
 
-def test_float32_is_nearer(graphs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float32_is_nearer(graphs: Any) -> None:
     graph = graphs("vit")
-    found, wanted = outputs(export(graph, "Float32"), graph, "vit", monkeypatch)
+    found, wanted = outputs(export(graph, "Float32"), graph, "vit")
     assert np.linalg.norm(found - wanted) <= 1e-4 * np.linalg.norm(wanted)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, isfinite
-
+from ttc.exporters.limits import limits_of
 from ttc.exporters.ttnn.code import Code, call, literal
 from ttc.exporters.ttnn.emitter import TORCH_DTYPES, Elsewhere, OpText
 from ttc.exporters.ttnn.host import HOST_RULES
@@ -53,16 +52,11 @@ def cast(step: OpText) -> None:
     dtype = str(step.results[0].dtype)
     if dtype not in TORCH_DTYPES:
         raise Elsewhere(f"torch has no {dtype}")
-    step.torch(call(f"{step.host(0)}.to", f"torch.{TORCH_DTYPES[dtype]}"))
+    step.torch(call(f"{step.host(0)}.to", f"torch.{dtype}"))
 
 
 @HOST_RULES.rule("clip")
 def clip(step: OpText) -> None:
     """Write limits of either side."""
-    whole = step.results[0].dtype.kind in "iu"
-    limits: dict[str, Code] = {}
-    for key, toward in (("min", ceil), ("max", floor)):
-        limit = step.work.attrs.get(key)
-        if isinstance(limit, int | float) and isfinite(limit):
-            limits[key] = literal(toward(limit) if whole else limit)
+    limits: dict[str, Code] = {key: literal(limit) for key, limit in limits_of(step.work.attrs, step.results[0].dtype).items()}
     step.torch(call("torch.clamp", step.host(0), **limits) if limits else step.host(0))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ttc.exporters.ttnn.code import call, items, literal, numbers
+from math import prod
+
+from ttc.exporters.ttnn.code import call, flat, items, literal, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.host import HOST_RULES
 
@@ -77,6 +79,10 @@ def pad(step: OpText) -> None:
         return
     while margins[-2:] == [0, 0]:
         margins = margins[:-2]
-    if len(margins) > 6 or not step.operand(0).is_float or len(before) not in (len(margins) // 2 + 1, len(margins) // 2 + 2):
-        raise Elsewhere(f"torch has no margins of mode {mode} in so many dimensions")
-    step.torch(call("torch.nn.functional.pad", step.host(0), numbers(margins), mode=literal(MODES[mode])))
+    count, shape = len(margins) // 2, step.operand(0).shape
+    if not 1 <= count <= 3 or not step.operand(0).is_float:
+        raise Elsewhere(f"torch has no margins of mode {mode} in so many dimensions, or for integers")
+    joined = numbers((prod(shape[: len(shape) - count]), *shape[len(shape) - count :]))  # torch asks for dimensions before those
+    source = f"{step.host(0)}.reshape({flat(joined)})"
+    padded = step.emitter.let("padded", call("torch.nn.functional.pad", source, numbers(margins), mode=literal(MODES[mode])))
+    step.torch(call(f"{padded}.reshape", numbers(step.shape)))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.core.plain.functions import Plain
+from ttc.exporters.limits import limits_of
 from ttc.exporters.ttnn.code import call, literal
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, floats
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.unary import elementwise
-from ttc.exporters.ttnn.values import FLAT, FULL
 
 PLAIN = {"tanh": "tanh", "relu": "relu", "silu": "silu", "softplus": "softplus", "hard_swish": "hardswish", "sigmoid": "sigmoid"}
 FUSED = ("relu", "silu", "gelu")
@@ -42,12 +40,10 @@ def _gelu(approximate: str) -> tuple[str, ...]:
 @RULES.rule("leaky_relu", "elu", "hard_sigmoid", "clip")
 def parametric(step: OpText) -> None:
     """Write an activation with attributes."""
-    value = step.operand(0)
-    if value.dtype.kind in "iu":
+    if step.operand(0).dtype.kind in "iu":
         raise Elsewhere("its operand is of integers")
-    form = FLAT if value.is_flat else FULL
-    attrs = dict(step.work.attrs)
-    _apply(step, step.work.op.removeprefix("nn."), attrs, step.flat(0) if form == FLAT else step.full(0), form)
+    form, name = step.as_it_lies(0)
+    _apply(step, step.work.op.removeprefix("nn."), dict(step.work.attrs), name, form)
 
 
 def follow(step: OpText, name: str, form: str) -> None:
@@ -64,8 +60,10 @@ def _apply(step: OpText, kind: str, attrs: dict[str, Plain], name: str, form: st
         step.give(call("ttnn.clamp", line, min="0.0", max="1.0"), form, stem=kind)
         return
     if kind == "clip":
-        limits = {key: literal(float(value)) for key, value in attrs.items() if isinstance(value, int | float) and isfinite(value)}
-        if limits == {"min": "0.0", "max": "6.0"}:
+        limits = {key: literal(limit) for key, limit in limits_of(attrs, step.results[0].dtype).items()}
+        if not limits:
+            step.same(form, name)
+        elif limits == {"min": "0.0", "max": "6.0"}:
             step.give(call("ttnn.relu6", name), form, stem="relu6")
         else:
             step.give(call("ttnn.clamp", name, **limits), form, stem=kind)

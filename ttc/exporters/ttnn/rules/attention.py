@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ttc.exporters.ttnn.code import Code, call, items, literal, numbers
+from ttc.exporters.ttnn.code import Code, call, literal, numbers, pairs
 from ttc.exporters.ttnn.emitter import LEAST, Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import TILE, PlacedValue, lifted
+
+Parts: TypeAlias = "dict[str, Callable[[], Code]]"
+"""Calls that make a mask, and a column of 1 for rows that it leaves something of; those before them are written when they are asked for."""
 
 
 @RULES.rule("attention")
@@ -19,18 +25,21 @@ def attention(step: OpText) -> None:
     shapes = [step.operand(index).shape for index in range(3)]
     if shapes[0][-1] != shapes[2][-1]:
         raise Elsewhere("values have other features than keys")
+    mask, alive = _mask(step) if step.has(3) else (None, None)
     made = call(
         "ttnn.transformer.scaled_dot_product_attention",
         queries,
         keys,
         values,
-        attn_mask=_mask(step) if step.has(3) else None,
+        attn_mask=mask,
         is_causal="False",
         scale=literal(step.work.attrs["scale"]),
         compute_kernel_config="precise",
     )
     four, width = _shape_of_four(step.shape), step.shape[-1]
     wide = (*four[:3], _padded(width))
+    if alive is not None:
+        made = call("ttnn.multiply", step.let("attention", made, wide), alive)
     if wide == step.shape:
         step.give(made)
         return
@@ -72,12 +81,14 @@ def _four(step: OpText, index: int) -> str:
     missing = _padded(shape[3]) - shape[3]
     if not missing:
         return name
-    margins = items([numbers((0, size)) for size in (0, 0, 0, missing)], "[]")
-    return step.let("padded", call("ttnn.pad", name, margins, "0.0"), (*shape[:3], shape[3] + missing))
+    return step.let("padded", call("ttnn.pad", name, pairs((0, 0, 0, missing)), "0.0"), (*shape[:3], shape[3] + missing))
 
 
-def _mask(step: OpText) -> str:
-    """Return the mask with four dimensions and a row for each query: TT-NN repeats it for batch and heads alone."""
+def _mask(step: OpText) -> tuple[str, str | None]:
+    """Return the mask with four dimensions and a row for each query, which TT-NN repeats for batch and heads alone; and which rows live.
+
+    Where rows that are masked whole give zeros, the second is 1 for every other row: TT-NN's attention gives the mean of the values.
+    """
     value = step.operand(3)
     rank = len(step.shape)
     rows, columns = step.shape[-2], step.operand(1).shape[-2]
@@ -87,23 +98,45 @@ def _mask(step: OpText) -> str:
         lead = _shape_of_four(step.shape)[:2]
         return _computed(step, value, (*step.shape[:-2], rows, columns), (*lead, rows, columns))
     if value.leaf is not None:
-        wide = np.broadcast_to(step.array(3), (*padded[:-2], rows, columns)).reshape(*lead, rows, columns)
-        finite = np.clip(wide.astype(np.float32), LEAST, -LEAST)
-        return step.emitter.weight(value, f"mask {rows} {columns}", finite, format_=step.emitter.format)
+        return _stored(step, value, np.broadcast_to(step.array(3), (*padded[:-2], rows, columns)).reshape(*lead, rows, columns))
     return _computed(step, value, (*padded[:-2], rows, columns), (*lead, rows, columns))
 
 
-def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> str:
-    """Return a mask that is computed, in four dimensions."""
-    key = f"mask {four}"
-    if key in value.forms:
-        return value.forms[key]
-    if not value.on_device and value.leaf is None:
-        masked: Code = f"{step.host(3)}.expand({', '.join(map(str, wide))}).clamp(min={literal(LEAST)})"
-        spread = step.emitter.let("mask", masked)
-        if four != wide:
-            spread = step.emitter.let("mask", f"{spread}.reshape({', '.join(map(str, four))})")
-        return step.emitter.hold(value, key, step.emitter.let("mask", call("to_device", "device", spread)))
+def _stored(step: OpText, value: PlacedValue, four: NDArray) -> tuple[str, str | None]:
+    """A constant mask, given in four dimensions."""
+    emitter, wide = step.emitter, four.astype(np.float32)
+    mask = emitter.weight(value, f"mask {four.shape}", np.clip(wide, LEAST, -LEAST), format_=emitter.format)
+    dead = np.isneginf(wide).all(-1, keepdims=True)
+    if not (step.work.attrs["zero_masked"] and dead.any()):
+        return mask, None
+    return mask, emitter.weight(value, f"alive {four.shape}", (~dead).astype(np.float32), format_=emitter.format)
+
+
+def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> tuple[str, str | None]:
+    """A mask that is computed, spread to a shape that becomes four dimensions."""
+    forms = {role: f"{role} {four}" for role in (("mask", "alive") if step.work.attrs["zero_masked"] else ("mask",))}
+    if any(form not in value.forms for form in forms.values()):
+        write = _on_host if not value.on_device and value.leaf is None else _on_device
+        codes = write(step, value, wide, four)
+        for role, form in forms.items():
+            step.emitter.hold(value, form, step.emitter.let(role, codes[role]()))
+    return value.forms[forms["mask"]], value.forms[forms["alive"]] if "alive" in forms else None
+
+
+def _on_host(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> Parts:
+    """What sends a mask that is spread on the host, and which of its rows live."""
+    spread = step.emitter.let("mask", f"{step.host(3)}.expand({', '.join(map(str, wide))})")
+    if four != wide:
+        spread = step.emitter.let("mask", f"{spread}.reshape({', '.join(map(str, four))})")
+    rows = f"{spread}.isneginf().all(-1, keepdim=True).logical_not().float()"
+    return {
+        "mask": lambda: call("to_device", "device", f"{spread}.clamp(min={literal(LEAST)})"),
+        "alive": lambda: call("to_device", "device", rows),
+    }
+
+
+def _on_device(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> Parts:
+    """What makes a mask on the device, without infinities, and which of its rows live; both where TT-NN's attention reads masks."""
     padded = (1,) * (len(wide) - len(value.shape)) + value.shape
     name = step.full(3)
     if lifted(padded) != lifted(value.shape):
@@ -112,5 +145,10 @@ def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tup
         name = step.let("mask", call("ttnn.repeat", name, numbers([new // old for new, old in zip(wide, padded, strict=True)])), wide)
     if four != wide:
         name = step.let("mask", call("ttnn.reshape", name, numbers(four)), four)
-    finite = call("ttnn.clamp", name, min=literal(LEAST), memory_config="DRAM")  # where TT-NN's attention reads masks
-    return step.emitter.hold(value, key, step.emitter.let("mask", finite))
+
+    def alive() -> Code:
+        largest = step.let("largest", call("ttnn.max", name, dim="-1", keepdim="True"), (*four[:-1], 1))
+        masked = step.let("masked", call("ttnn.isinf", largest), (*four[:-1], 1))
+        return call("ttnn.logical_not", masked, memory_config="DRAM")
+
+    return {"mask": lambda: call("ttnn.clamp", name, min=literal(LEAST), memory_config="DRAM"), "alive": alive}

@@ -22,7 +22,7 @@ def binary(step: OpText) -> None:
     """Write an op of two tensors, or of a tensor and a number."""
     _require_floats(step)
     op = step.work.op.removeprefix("nn.")
-    left, right = step.scalar(0), step.scalar(1)
+    left, right = step.scalar(0, 1), step.scalar(1, 0)
     form = form_of(step)
     if right is not None:
         step.give(call(f"ttnn.{NAMES[op]}", operand(step, 0, form), literal(right)), form)
@@ -40,7 +40,7 @@ def binary(step: OpText) -> None:
 def mod(step: OpText) -> None:
     """Write the remainder, with the sign of b or, for fmod, of a."""
     _require_floats(step)
-    form, number = form_of(step), step.scalar(1)
+    form, number = form_of(step), step.scalar(1, 0)
     name = "fmod" if step.work.attrs.get("fmod") else "remainder"
     step.give(call(f"ttnn.{name}", operand(step, 0, form), operand(step, 1, form) if number is None else literal(number)), form)
 
@@ -53,7 +53,7 @@ def where(step: OpText) -> None:
     form = form_of(step)
     sides: list[Code] = []
     for index in (1, 2):
-        number = step.scalar(index)
+        number = step.scalar(index, 0)
         sides.append(operand(step, index, form) if number is None else literal(number))
     step.give(CallText("ttnn.where", (operand(step, 0, form), *sides)), form)
 
@@ -66,11 +66,10 @@ def operand(step: OpText, index: int, form: str) -> str:
 
 def form_of(step: OpText) -> str:
     """Return FLAT where images lie as rows of pixels and all other operands are numbers or vectors along channels."""
-    tensors = [value for index, value in enumerate(step.operands) if value is not None and step.scalar(index) is None]
-    images = [value for value in tensors if value.shape == step.shape]
+    images = [value for value in step.present if value.shape == step.shape]
     if not any(value.is_flat for value in images):
         return FULL
-    return FLAT if all(value in images or _along_channels(value) for value in tensors) else FULL
+    return FLAT if all(value in images or _along_channels(value) for value in step.present) else FULL
 
 
 def _along_channels(value: PlacedValue) -> bool:

@@ -22,7 +22,8 @@ def gather(step: OpText) -> None:
     if indices.leaf is not None or indices.on_device or len(indices.shape) > 2:
         raise Elsewhere("its indices are no input of one or two dimensions")
     rows = step.emitter.weight(table, "table", step.array(0), format_=store.BFLOAT16, layout=store.ROW_MAJOR)
-    places = step.emitter.upload(indices, store.ROW_MAJOR, store.UINT32)
+    from_end = f"({step.host(1)} % {table.shape[0]})" if indices.dtype.kind == "i" else None  # places from -1 down count from the end
+    places = step.emitter.upload(indices, store.ROW_MAJOR, store.UINT32, from_end)
     made = call("ttnn.embedding", places, rows, layout="ttnn.TILE_LAYOUT", dtype=f"ttnn.{step.emitter.format}")
     found = (*lifted(indices.shape), table.shape[1])
     if prod(found) == prod(step.shape) and found == lifted(step.shape):

@@ -22,7 +22,8 @@ def matmul(step: OpText) -> None:
     if not step.results[0].is_float:
         raise Elsewhere("its operands are integers")
     weight = step.operand(1)
-    if weight.leaf is not None and prod(weight.shape[:-2]) == 1 and not step.work.attrs["transpose_a"]:
+    alone = prod(weight.shape[:-2]) == 1 and len(weight.shape) <= max(2, len(step.operand(0).shape))
+    if weight.leaf is not None and alone and not step.work.attrs["transpose_a"]:
         _linear(step)
     else:
         _product(step)
@@ -92,15 +93,17 @@ def _fused(step: OpText) -> str | None:
 
 
 def _spread(step: OpText, index: int) -> str:
-    """Return an operand with the leading dimensions of the result, unless it has none of more than one element."""
+    """Return an operand with the leading dimensions of the result; a matrix that serves all of them stays as it is."""
     value: PlacedValue = step.operand(index)
     lead = step.shape[:-2]
     name = step.full(index)
     own = value.shape[:-2]
-    if prod(lead) == 1 or own == lead or (index == 1 and prod(own) == 1):
+    if own == lead or (index == 1 and prod(own) == 1):
         return name
     shape = (*lead, *value.shape[-2:])
     padded = (1,) * (len(shape) - len(value.shape)) + value.shape
     if len(value.shape) < len(shape):
         name = step.let("lifted", call("ttnn.reshape", name, numbers(lifted(padded))), padded)
+    if padded == shape:
+        return name
     return step.let("spread", call("ttnn.repeat", name, numbers([wide // size for wide, size in zip(shape, padded, strict=True)])), shape)

@@ -8,7 +8,7 @@ from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import call, literal, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import FLAT, FULL, lifted
+from ttc.exporters.ttnn.values import FULL, lifted
 
 RULES.refuse("training is not exported", "batch_norm_training")
 
@@ -30,8 +30,7 @@ def _norm(step: OpText, name: str, roles: tuple[str, ...]) -> None:
     count = -step.axis()
     shape = step.shape
     joined = (*shape[: len(shape) - count], int(np.prod(shape[len(shape) - count :])))
-    form = FLAT if step.operand(0).is_flat and count == 1 else FULL
-    name_of_input = step.flat(0) if form == FLAT else step.full(0)
+    form, name_of_input = step.as_it_lies(0) if count == 1 else (FULL, step.full(0))
     if count > 1:
         name_of_input = step.let("rows", call("ttnn.reshape", name_of_input, numbers(lifted(joined))), joined)
     rows = {role: _row(step, index + 1, count) for index, role in enumerate(roles) if step.has(index + 1)}

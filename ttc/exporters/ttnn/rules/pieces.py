@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ttc.exporters.ttnn.code import call, items, literal, numbers
+from ttc.exporters.ttnn.code import call, items, literal, numbers, pairs
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FLAT, FULL, lifted
@@ -26,6 +26,8 @@ def slice_(step: OpText) -> None:
 def split(step: OpText) -> None:
     """Write a slice for each piece."""
     _require_float(step)
+    if 0 in ints(step, "sizes"):
+        raise Elsewhere("a piece is empty")
     shape = lifted(step.operand(0).shape)
     axis, start = step.axis() + len(shape), 0
     for index, size in enumerate(ints(step, "sizes")):
@@ -62,7 +64,7 @@ def pad(step: OpText) -> None:
             shape[axis] += size
             name = step.let("padded", call("ttnn.concat", items([margin, name], "[]"), dim=str(axis)), tuple(shape))
     if any(after):
-        step.give(call("ttnn.pad", name, numbers_of_pairs(after), value))
+        step.give(call("ttnn.pad", name, pairs(after), value))
     else:
         step.same(FULL, name)
 
@@ -78,11 +80,6 @@ def _margin(step: OpText, shape: list[int], axis: int, size: int):
         layout="ttnn.TILE_LAYOUT",
         device="device",
     )
-
-
-def numbers_of_pairs(after: tuple[int, ...]):
-    """Return TT-NN's padding of margins behind the dimensions alone."""
-    return items([numbers((0, size)) for size in after], "[]")
 
 
 def _require_float(step: OpText) -> None:

@@ -16,7 +16,7 @@ RULES.refuse("places of elements are integers, which the host computes with", "a
 
 @RULES.rule(*NAMES)
 def reduce(step: OpText) -> None:
-    """Write a reduction, axis by axis from the last where they do not lie together; images keep their pixels in one dimension."""
+    """Write a reduction as one call for all axes; images keep their pixels in one dimension."""
     value = step.operand(0)
     if not value.is_float:
         raise Elsewhere("its operand is of integers")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from ttc.exporters.ttnn.code import call, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
@@ -51,9 +49,9 @@ def repeat(step: OpText) -> None:
     if not value.is_float and value.dtype.kind != "b":
         raise Elsewhere("its operand is of integers")
     own = (1,) * (len(step.shape) - len(value.shape)) + value.shape
-    source = step.full(0)
-    if prod(own) == 0:
+    if 0 in own or 0 in step.shape:
         raise Elsewhere("it has no elements")
+    source = step.full(0)
     counts = [size // old for size, old in zip(lifted(step.shape), lifted(own), strict=True)]
     if lifted(own) != lifted(value.shape):
         source = step.let("lifted", call("ttnn.reshape", source, numbers(lifted(own))), own)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ttc.exporters.ttnn.code import call, literal
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import FLAT, FULL
 
 SAME_NAME = (
     *("abs", "neg", "sign", "exp", "log", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "sin", "cos", "erf"),
@@ -35,25 +34,20 @@ def cast(step: OpText) -> None:
         pass_on(step)
         return
     if result.dtype.kind == "b" and value.is_float:
-        form = FLAT if value.is_flat else FULL
-        step.give(call("ttnn.ne", step.flat(0) if form == FLAT else step.full(0), literal(0.0)), form)
+        form, name = step.as_it_lies(0)
+        step.give(call("ttnn.ne", name, literal(0.0)), form)
         return
     raise Elsewhere(f"from {value.dtype} to {result.dtype}")
 
 
 def elementwise(step: OpText, name: str, *arguments: str, **keywords: str) -> None:
     """Write an op of one operand, in the form that the operand has."""
-    value = step.operand(0)
-    if value.dtype.kind in "iu":
+    if step.operand(0).dtype.kind in "iu":
         raise Elsewhere("its operand is of integers")
-    form = FLAT if value.is_flat else FULL
-    step.give(call(f"ttnn.{name}", step.flat(0) if form == FLAT else step.full(0), *arguments, **keywords), form)
+    form, operand = step.as_it_lies(0)
+    step.give(call(f"ttnn.{name}", operand, *arguments, **keywords), form)
 
 
 def pass_on(step: OpText) -> None:
     """Give the result the operand's names."""
-    value = step.operand(0)
-    if value.is_flat:
-        step.same(FLAT, step.flat(0))
-    else:
-        step.same(FULL, step.full(0))
+    step.same(*step.as_it_lies(0))

@@ -1,0 +1,24 @@
+"""Runs exported modules on the stand-in for TT-NN."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from safetensors.torch import load
+
+from tests.ttc.exporters.ttnn import stand_in
+
+
+def run_module(files: Mapping[str, bytes], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the exported module gives, tensors of torch by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "ttnn", stand_in)
+        module = types.ModuleType("exported")
+        exec(compile(files["model.py"], "model.py", "exec"), vars(module))
+        device = stand_in.Device()
+        module.prepare(device, load(files["weights.safetensors"]))
+        return module.forward(device, inputs)
