@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tests.ops.cases import one_op_module
 from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.machines.targets import load_target
@@ -17,6 +18,7 @@ from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
+from ttc.dialects.nn.base import dialect as nn
 from ttc.dialects.nn.base import ops
 from ttc.exporters.graph import ModelGraph, ProgramOutput
 
@@ -59,6 +61,14 @@ def graph_of_op(name: str, arrays: Sequence[NDArray], attrs: dict[str, Any], con
     moved = Work(work.op, operands, work.attrs, work.results, location=work.location)
     made = Function(tuple(plain.inputs[index] for index in inputs), (*leaves, moved), plain.outputs)
     return ModelGraph("one", tuple(f"x{index}" for index in inputs), outputs, made, weights, load_target("n150"))
+
+
+def graph_of_text(text: str) -> ModelGraph:
+    """A program as IR text has it, without any pass."""
+    (function,) = entry_functions(parse_module(text, "test", [nn]))
+    plain = plain_block(function.body.block)
+    outputs = tuple(ProgramOutput(f"y{index}", None) for index in range(len(plain.outputs)))
+    return ModelGraph("text", tuple(f"x{index}" for index in range(len(plain.inputs))), outputs, plain, WeightStore(), load_target("n150"))
 
 
 def inputs_of(graph: ModelGraph, arrays: Sequence[NDArray]) -> dict[str, NDArray]:

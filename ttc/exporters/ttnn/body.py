@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Work
 from ttc.exporters.graph import LEAVES, dtype_of
 from ttc.exporters.refusals import RefusedOp, require_none
@@ -78,13 +79,14 @@ def _write_op(step: OpText) -> None:
             raise Elsewhere(f"{RULES.refusal(name)}; on the host: {HOST_RULES.refusal(name)}")
         host(step)
         return
-    lines, forms = len(step.emitter.lines), [(value, dict(value.forms)) for value in step.present]
+    before = len(step.emitter.lines)
     try:
         device(step)
     except Elsewhere as reason:
-        step.emitter.undo(lines, forms)
         if host is None:
             raise
+        if len(step.emitter.lines) != before:
+            raise Error("E0901", f"the rule of TT-NN for '{name}' gave up after it had written something") from None
         try:
             host(step)
         except Elsewhere as other:

@@ -99,17 +99,6 @@ class Emitter:
             self.placing.free(name)
         self.lines += deletion(gone)
 
-    def undo(self, lines: int, forms: list[tuple[PlacedValue, dict[str, str]]]) -> None:
-        """Take back what a rule wrote before it gave up: lines from a number on, and names that its operands got."""
-        del self.lines[lines:]
-        abandoned = [*self._passing, *(name for value, _ in forms for name in value.forms.values())]
-        for value, before in forms:
-            value.forms = before
-        for name in {*abandoned} - {name for _, before in forms for name in before.values()}:
-            self._users.pop(name, None)
-            self.placing.free(name)
-        self._passing.clear()
-
     def memory(self, stem: str, shape: tuple[int, ...]) -> tuple[str, str]:
         """Return a new name, and the memory of a result of that name."""
         name = self.name(stem)

@@ -4,8 +4,15 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ttc.dialects.core.rule_tables import RuleTable
-from ttc.exporters.ttnn.emitter import OpText
+from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 
 HostRule: TypeAlias = "Callable[[OpText], None]"
 HOST_RULES: RuleTable[HostRule] = RuleTable("form in torch", __name__)
 """By mnemonic: writes the op as calls of torch, or raises Elsewhere."""
+
+
+def require_arithmetic(step: OpText) -> None:
+    """Raises Elsewhere for dtypes that torch holds and moves, but computes next to nothing with."""
+    for value in [*step.present, *step.results]:
+        if str(value.dtype) in ("uint16", "uint32", "uint64"):
+            raise Elsewhere(f"torch does not compute with {value.dtype}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ttc.exporters.limits import limits_of
 from ttc.exporters.ttnn.code import Code, call, literal
 from ttc.exporters.ttnn.emitter import TORCH_DTYPES, Elsewhere, OpText
-from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
 
 FUNCTIONS = {
     **{"add": "add", "sub": "sub", "mul": "mul", "minimum": "minimum", "maximum": "maximum", "pow": "pow"},
@@ -13,23 +13,35 @@ FUNCTIONS = {
     **{"and": "logical_and", "or": "logical_or", "xor": "logical_xor"},
     **{"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"},
     **{"shift_left": "bitwise_left_shift", "shift_right": "bitwise_right_shift"},
-    **{name: name for name in ("abs", "neg", "sign", "exp", "log", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "sin", "cos")},
-    **{name: name for name in ("sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "tanh", "sigmoid", "relu")},
-    **{"erf": "special.erf", "not": "logical_not", "is_nan": "isnan", "is_inf": "isinf", "where": "where"},
-    **{"silu": "nn.functional.silu", "softplus": "nn.functional.softplus", "hard_swish": "nn.functional.hardswish"},
+    **{
+        "abs": "abs",
+        "neg": "neg",
+        "sign": "sign",
+        "relu": "relu",
+        "not": "logical_not",
+        "is_nan": "isnan",
+        "is_inf": "isinf",
+        "where": "where",
+    },
 }
+WITHOUT_ARITHMETIC = ("equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "where")
+"""Functions that torch has for every dtype."""
 
 
 @HOST_RULES.rule(*FUNCTIONS)
 def function(step: OpText) -> None:
     """Write a function that torch has by another name, or the same."""
-    name = FUNCTIONS[step.work.op.removeprefix("nn.")]
+    op = step.work.op.removeprefix("nn.")
+    if op not in WITHOUT_ARITHMETIC:
+        require_arithmetic(step)
+    name = FUNCTIONS[op]
     step.torch(call(f"torch.{name}", *(step.host(index) for index in range(len(step.operands)))))
 
 
 @HOST_RULES.rule("div")
 def div(step: OpText) -> None:
     """Write a quotient; of integers toward zero."""
+    require_arithmetic(step)
     whole = step.results[0].dtype.kind in "iu"
     step.torch(call("torch.div", step.host(0), step.host(1), rounding_mode='"trunc"' if whole else None))
 
@@ -37,6 +49,7 @@ def div(step: OpText) -> None:
 @HOST_RULES.rule("mod")
 def mod(step: OpText) -> None:
     """Write a remainder with the sign of either side."""
+    require_arithmetic(step)
     step.torch(call("torch.fmod" if step.work.attrs.get("fmod") else "torch.remainder", step.host(0), step.host(1)))
 
 
@@ -58,5 +71,6 @@ def cast(step: OpText) -> None:
 @HOST_RULES.rule("clip")
 def clip(step: OpText) -> None:
     """Write limits of either side."""
+    require_arithmetic(step)
     limits: dict[str, Code] = {key: literal(limit) for key, limit in limits_of(step.work.attrs, step.results[0].dtype).items()}
     step.torch(call("torch.clamp", step.host(0), **limits) if limits else step.host(0))

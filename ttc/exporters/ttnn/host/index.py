@@ -6,22 +6,23 @@ from math import prod
 
 from ttc.exporters.ttnn.code import call, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText
-from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
 
 
 @HOST_RULES.rule("gather")
 def gather(step: OpText) -> None:
     """Write slices at places along one axis; negative places count from the end."""
+    require_arithmetic(step)
     axis, size = step.axis(), step.operand(0).shape[step.axis()]
-    places = step.emitter.let("places", f"({step.host(1)}.reshape(-1) % {size}).to(torch.int64)")
+    places = _places(step, size, ".reshape(-1)")
     step.torch(call(f"torch.index_select({step.host(0)}, {axis}, {places}).reshape", numbers(step.shape)))
 
 
 @HOST_RULES.rule("gather_elements")
 def gather_elements(step: OpText) -> None:
     """Write elements at places along one axis."""
-    size = step.operand(0).shape[step.axis()]
-    places = step.emitter.let("places", f"({step.host(1)} % {size}).to(torch.int64)")
+    require_arithmetic(step)
+    places = _places(step, step.operand(0).shape[step.axis()])
     step.torch(call("torch.gather", step.host(0), str(step.axis()), places))
 
 
@@ -39,25 +40,12 @@ def scatter_elements(step: OpText) -> None:
     """Write elements replaced at places along one axis."""
     if step.work.attrs["reduction"] not in ("none", "add"):
         raise Elsewhere(f"its reduction is {step.work.attrs['reduction']}")
-    size = step.operand(0).shape[step.axis()]
-    places = step.emitter.let("places", f"({step.host(1)} % {size}).to(torch.int64)")
+    require_arithmetic(step)
+    places = _places(step, step.operand(0).shape[step.axis()])
     name = "torch.scatter" if step.work.attrs["reduction"] == "none" else "torch.scatter_add"
     step.torch(call(name, step.host(0), str(step.axis()), places, step.host(2)))
 
 
-@HOST_RULES.rule("one_hot")
-def one_hot(step: OpText) -> None:
-    """Write marks along a new axis."""
-    depth, axis = int(step.array(1).reshape(-1)[0]), int(step.axis(rank=len(step.shape)))
-    if axis != -1:
-        raise Elsewhere("its axis is not the last")
-    marks = step.emitter.let("marks", f"torch.nn.functional.one_hot({step.host(0)}.to(torch.int64) % {depth}, {depth})")
-    values = step.host(2)
-    step.torch(call("torch.where", f"{marks} > 0", f"{values}[1]", f"{values}[0]"))
-
-
-@HOST_RULES.rule("range")
-def range_(step: OpText) -> None:
-    """Write numbers at equal distances between constants."""
-    start, limit, delta = (step.array(index).reshape(()).item() for index in range(3))
-    step.torch(call("torch.arange", str(start), str(limit), str(delta), dtype=f"torch.{step.results[0].dtype}"))
+def _places(step: OpText, size: int, shaped: str = "") -> str:
+    """Write places along an axis of that size as torch takes them: from 0 on."""
+    return step.emitter.let("places", f"{step.host(1)}{shaped}.to(torch.int64) % {size}")

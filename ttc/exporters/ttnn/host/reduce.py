@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from ttc.exporters.ttnn.code import call, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
-from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
 
-NAMES = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin", "reduce_mean": "mean"}
+NAMES = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin"}
 
 
 @HOST_RULES.rule(*NAMES)
 def reduce(step: OpText) -> None:
     """Write a reduction over axes."""
     value, axes = step.operand(0), ints(step, "axes")
-    if step.work.op == "nn.reduce_mean" and not value.is_float:
-        raise Elsewhere("torch has no mean of integers")
+    require_arithmetic(step)
     if not axes:
         step.torch(step.host(0))
         return
@@ -33,6 +32,7 @@ def reduce(step: OpText) -> None:
 @HOST_RULES.rule("reduce_prod")
 def reduce_prod(step: OpText) -> None:
     """Write a product along one axis."""
+    require_arithmetic(step)
     axes = ints(step, "axes")
     if len(axes) != 1:
         raise Elsewhere("it has several axes")
@@ -44,6 +44,7 @@ def reduce_prod(step: OpText) -> None:
 @HOST_RULES.rule("argmax", "argmin")
 def place(step: OpText) -> None:
     """Write the place of the largest or smallest element."""
+    require_arithmetic(step)
     if step.work.attrs["select_last"]:
         raise Elsewhere("of equal elements it takes the last")
     step.torch(call(f"torch.{step.stem}", step.host(0), dim=str(step.axis()), keepdim=str(step.work.attrs["keepdims"])))
@@ -52,6 +53,7 @@ def place(step: OpText) -> None:
 @HOST_RULES.rule("cumsum", "cumprod")
 def cumulative(step: OpText) -> None:
     """Write a running sum or product, backward as a flip of one."""
+    require_arithmetic(step)
     if step.work.attrs["exclusive"]:
         raise Elsewhere("it leaves the element itself out")
     axis, dtype = step.axis(), f"torch.{step.results[0].dtype}"
@@ -64,6 +66,7 @@ def cumulative(step: OpText) -> None:
 @HOST_RULES.rule("topk")
 def topk(step: OpText) -> None:
     """Write the largest or smallest elements and their places, in a stable order."""
+    require_arithmetic(step)
     axis, count = step.axis(), str(step.work.attrs["k"])
     order = step.emitter.let(
         "order", call("torch.argsort", step.host(0), dim=str(axis), descending=str(step.work.attrs["largest"]), stable="True")

@@ -5,7 +5,11 @@ from ttc.exporters.ttnn.host import HOST_RULES
 _DEVICE = "floating point is the device's"
 HOST_RULES.refuse(_DEVICE, "gelu", "gelu_tanh", "leaky_relu", "elu", "hard_sigmoid", "attention", "conv2d", "conv_transpose2d")
 HOST_RULES.refuse(_DEVICE, "matmul", "grouped_matmul", "batch_norm", "layer_norm", "rms_norm", "max_pool2d", "avg_pool2d")
-HOST_RULES.refuse(_DEVICE, "rotary_embedding", "softmax", "log_softmax")
+HOST_RULES.refuse(_DEVICE, "rotary_embedding", "softmax", "log_softmax", "reduce_mean")
+HOST_RULES.refuse(
+    _DEVICE, "exp", "log", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "erf", "tanh", "sigmoid", "silu", "softplus"
+)
+HOST_RULES.refuse(_DEVICE, "sin", "cos", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "hard_swish")
 HOST_RULES.refuse("training is not exported", "batch_norm_training")
 HOST_RULES.refuse(
     "torch computes it otherwise, or not at all", "det", "solve", "cholesky", "qr", "lu", "svd", "eigh", "fft", "irfft", "bitcast"
@@ -17,7 +21,9 @@ HOST_RULES.refuse(
     "torch computes it otherwise, or not at all", "rnn", "gru", "lstm", "reverse_sequence", "decode_image", "non_max_suppression"
 )
 HOST_RULES.refuse("torch computes it otherwise, or not at all", "tree_ensemble", "couple_probabilities", "probe")
-HOST_RULES.refuse("shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "non_zero", "compress", "unique")
+HOST_RULES.refuse(
+    "shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "non_zero", "compress", "unique", "one_hot", "range"
+)
 HOST_RULES.refuse("the exported program has one path", "branch", "loop", "require")
 HOST_RULES.refuse("sequences and text are not exported", "sequence_insert", "sequence_erase", "sequence_at", "sequence_join")
 HOST_RULES.refuse(

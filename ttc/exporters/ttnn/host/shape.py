@@ -6,7 +6,7 @@ from math import prod
 
 from ttc.exporters.ttnn.code import call, flat, items, literal, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
-from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
 
 MODES = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
 
@@ -38,7 +38,7 @@ def repeat(step: OpText) -> None:
 @HOST_RULES.rule("shape")
 def shape(step: OpText) -> None:
     """Write the sizes, which are known."""
-    step.torch(call("torch.tensor", numbers(step.operand(0).shape, "[]")))
+    step.torch(call("torch.tensor", numbers(step.operand(0).shape, "[]"), dtype="torch.int64"))
 
 
 @HOST_RULES.rule("slice")
@@ -49,6 +49,8 @@ def slice_(step: OpText) -> None:
         first = start if jump > 0 else start + (size - 1) * jump
         parts.append(f"{first}:{first + (size - 1) * abs(jump) + 1 if size else first}" + (f":{abs(jump)}" if abs(jump) > 1 else ""))
         flips += [axis] if jump < 0 else []
+    if flips:
+        require_arithmetic(step)
     text = f"{step.host(0)}[{', '.join(parts)}]" if parts else step.host(0)
     step.torch(f"{text}.flip({', '.join(map(str, flips))})" if flips else text)
 

@@ -8,4 +8,4 @@ from ttc.exporters.ttnn.emitter import OpText
 
 Rule: TypeAlias = "Callable[[OpText], None]"
 RULES: RuleTable[Rule] = RuleTable("form in TT-NN", __name__)
-"""By mnemonic: writes the op, or raises Elsewhere for one that TT-NN does not take like this."""
+"""By mnemonic: writes the op, or raises Elsewhere, before it has written anything, for one that TT-NN does not take like this."""

@@ -105,7 +105,8 @@ def _mask(step: OpText) -> tuple[str, str | None]:
 def _stored(step: OpText, value: PlacedValue, four: NDArray) -> tuple[str, str | None]:
     """A constant mask, given in four dimensions."""
     emitter, wide = step.emitter, four.astype(np.float32)
-    mask = emitter.weight(value, f"mask {four.shape}", np.clip(wide, LEAST, -LEAST), format_=emitter.format)
+    finite = np.asarray(np.clip(wide, LEAST, -LEAST))
+    mask = emitter.weight(value, f"mask {four.shape}", finite, format_=emitter.format)
     dead = np.isneginf(wide).all(-1, keepdims=True)
     if not (step.work.attrs["zero_masked"] and dead.any()):
         return mask, None

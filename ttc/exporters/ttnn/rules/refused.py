@@ -5,7 +5,9 @@ from ttc.exporters.ttnn.rules import RULES
 RULES.refuse("integers are the host's", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right", "quantize", "dequantize")
 RULES.refuse("bits are not taken for another type", "bitcast")
 RULES.refuse("a program for the device has one path", "branch", "loop", "require")
-RULES.refuse("shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "non_zero", "compress", "unique")
+RULES.refuse(
+    "shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "non_zero", "compress", "unique", "one_hot", "range"
+)
 RULES.refuse("sequences of tensors are none of the device's", "sequence_insert", "sequence_erase", "sequence_at", "sequence_join")
 RULES.refuse("text is none of the device's", "string_concat", "string_split", "string_normalize", "regex_full_match", "string_index")
 RULES.refuse("factorizations have no kernel on the device", "solve", "cholesky", "qr", "lu", "svd", "eigh")
@@ -16,7 +18,7 @@ RULES.refuse("trees have no kernel on the device", "tree_ensemble", "couple_prob
 RULES.refuse("boxes are chosen on the host", "non_max_suppression")
 RULES.refuse("its samples lie at computed places", "grid_sample", "roi_align", "deform_conv", "resize_by")
 RULES.refuse("resizing is cut into products before; what is left has no kernel", "resize")
-RULES.refuse("elements at computed places are the host's", "scatter_elements", "scatter_nd", "one_hot", "range", "topk", "reverse_sequence")
+RULES.refuse("elements at computed places are the host's", "scatter_elements", "scatter_nd", "topk", "reverse_sequence")
 RULES.refuse("transforms are cut into products before; what is left has no kernel", "fft", "irfft")
 RULES.refuse("a value that is shown is an output", "probe")
 RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
