@@ -105,12 +105,13 @@ def _mask(step: OpText) -> tuple[str, str | None]:
 def _stored(step: OpText, value: PlacedValue, four: NDArray) -> tuple[str, str | None]:
     """A constant mask, given in four dimensions."""
     emitter, wide = step.emitter, four.astype(np.float32)
-    finite = np.asarray(np.clip(wide, LEAST, -LEAST))
+    finite: NDArray = wide.clip(LEAST, -LEAST)
     mask = emitter.weight(value, f"mask {four.shape}", finite, format_=emitter.format)
     dead = np.isneginf(wide).all(-1, keepdims=True)
     if not (step.work.attrs["zero_masked"] and dead.any()):
         return mask, None
-    return mask, emitter.weight(value, f"alive {four.shape}", (~dead).astype(np.float32), format_=emitter.format)
+    alive = np.where(dead, np.float32(0), np.float32(1))
+    return mask, emitter.weight(value, f"alive {four.shape}", alive, format_=emitter.format)
 
 
 def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> tuple[str, str | None]:
