@@ -111,6 +111,9 @@ conformance-gradients: $(VENV)/.test  ## compare gradients of samples of PyTorch
 conformance-training: $(VENV)/.test  ## train thirteen small networks in every way, and compare gradients and weights with PyTorch's in float64
 	$(BIN)/python tools/check_training.py
 
+conformance-export: $(VENV)/.test  ## export 24 small networks for TT-NN and as ONNX, run both, and compare with PyTorch
+	$(BIN)/python tools/check_exports.py
+
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1
 

@@ -1,4 +1,7 @@
-"""Small networks of many architectures, for exports: random weights, sizes that end within tiles."""
+"""Small networks of 24 architectures, for exports: random weights, sizes that end within tiles.
+
+Tests export twelve of them, `make conformance-export` (`tools/check_exports.py`) all.
+"""
 
 from __future__ import annotations
 
