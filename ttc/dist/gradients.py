@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.tensor import DTensor
+from torch.distributed.device_mesh import DeviceMesh
 
 from ttc.dist.clipping import COPY
 from ttc.dist.names import Names
+from ttc.dist.pieces import local_part, zeros_of_part
 from ttc.dist.processes import Mesh
 
 
@@ -20,10 +21,11 @@ class Gradients:
     Args:
         parts: all stages, those of this process with the parameters that are trained: cut, where replicas share them.
         names: of tensors as they were before.
+        cut: the processes among which parameters are cut; None: they are whole.
     """
 
-    def __init__(self, parts: Sequence[nn.Module], names: Names, mesh: Mesh) -> None:
-        self._mesh = mesh
+    def __init__(self, parts: Sequence[nn.Module], names: Names, mesh: Mesh, cut: DeviceMesh | None) -> None:
+        self._mesh, self._cut = mesh, cut
         pipe, here = mesh.size("pipe"), mesh.coordinate("pipe")
         self.parameters = list(dict.fromkeys(p for number in names.own for p in parts[number].parameters()))
         """The parameters of this process's stages, each once."""
@@ -51,8 +53,9 @@ class Gradients:
         for parameter in self._tied:
             if id(parameter) in own and parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-            total = parameter.grad.to_local() if isinstance(parameter.grad, DTensor) else parameter.grad
-            dist.all_reduce(torch.zeros_like(parameter) if total is None else total, group=self._mesh.group("pipe"))
+            # stages of other processes are not cut here: what they get of a parameter is as large as what those send that have it
+            total = zeros_of_part(parameter, self._cut) if parameter.grad is None else local_part(parameter.grad)
+            dist.all_reduce(total, group=self._mesh.group("pipe"))
         for parameter, before in zip(self.parameters, self._before, strict=True):
             if before is not None:
                 parameter.grad = before if parameter.grad is None else before.add_(parameter.grad)

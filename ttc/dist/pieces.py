@@ -1,4 +1,4 @@
-"""RowRange of tensors that processes share: which of them a process has, and whole tensors put together again from a checkpoint's files."""
+"""Rows of tensors that processes share: which of them a process has, and how a checkpoint's files are put together to whole tensors again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import torch
-from torch.distributed.tensor import DTensor
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 from ttc.dialects.core.records import record
@@ -31,7 +32,7 @@ class SavedTensor:
 
 @record
 class RowRange:
-    """RowRange of a tensor that a process has: those from `first` to before `end`."""
+    """The rows of a tensor that a process has: those from `first` to before `end`."""
 
     first: int
     end: int
@@ -61,6 +62,20 @@ def local_part(tensor: torch.Tensor) -> torch.Tensor:
     """Return what this process has of a tensor, in the memory of it."""
     tensor = tensor.detach()
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def zeros_of_part(whole: torch.Tensor, cut: DeviceMesh | None) -> torch.Tensor:
+    """Return zeros like what this process has of tensors of this shape where they are cut.
+
+    Args:
+        whole: a tensor that is not cut.
+        cut: the processes among which rows are cut, along its last dimension; None: each has all of them.
+    """
+    if cut is None:
+        return torch.zeros_like(whole)
+    placements = [*[Replicate()] * (cut.ndim - 1), Shard(0)]
+    shape, _ = compute_local_shape_and_global_offset(whole.shape, cut, placements)
+    return torch.zeros(shape, dtype=whole.dtype)
 
 
 def shared_like(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

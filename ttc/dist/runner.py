@@ -99,10 +99,11 @@ class Runner:
         self._crossings = {number: Crossing(self._parts[number], precision, is_last=number == len(self._parts) - 1) for number in self._own}
         broadcast(mesh, *self._parts)
         self._names, self._sharding = Names.of(self._parts, self._own), Sharding.of(shard, offload, units)
-        if self._sharding.is_cut(mesh):
+        is_cut = self._sharding.is_cut(mesh)
+        if is_cut:
             _check_apart(self.stages)
         self._modules = {number: self._prepared(crossing, target) for number, crossing in self._crossings.items()}
-        self._gradients = Gradients(self._parts, self._names, mesh)
+        self._gradients = Gradients(self._parts, self._names, mesh, mesh.cut_mesh() if is_cut else None)
         self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
         self._backward, self._schedule = backward, SCHEDULES[schedule]
         self._lines: dict[object, Line] = {}

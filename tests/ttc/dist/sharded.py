@@ -125,6 +125,42 @@ def piped(of: Mesh, stage: int, microbatches: int) -> None:
     alone.compare(runner.state_dict(), f"pipeline, stage {stage}")
 
 
+def tied() -> None:
+    """A weight, and a scale of fewer rows than replicas, that the first and the last of three stages have, and the process between does not."""
+    of = mesh(data=2, pipe=3)
+    x = torch.linspace(-1, 1, ROWS * 6).reshape(ROWS, 6)
+    for stage in (1, 2, 3):
+        alone, stages = three_layers(), three_layers()
+        nn.functional.mse_loss(alone(x), x.flip(1)).backward()
+        runner = Runner(mesh=of, stages=list(stages), loss=nn.MSELoss(), microbatches=2, target=None, shard=stage)
+        share = slice(of.coordinate("data") * ROWS // 2, (of.coordinate("data") + 1) * ROWS // 2)
+        runner.step(x[share], target=x[share].flip(1))
+        wanted = alone[of.coordinate("pipe")]
+        for name, parameter in runner.stages[0].named_parameters():
+            found = parameter.grad
+            assert found is not None
+            close(found.full_tensor() if isinstance(found, DTensor) else found, wanted.get_parameter(name).grad, f"{name}, stage {stage}")
+        close(runner.clip_grad_norm_(1e9), torch.nn.utils.clip_grad_norm_(alone.parameters(), 1e9), f"norm, stage {stage}")
+
+
+class Scaled(nn.Module):
+    """A layer with one scale for all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.scale = nn.Linear(6, 6), nn.Parameter(torch.full((1,), 1.5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scale * torch.tanh(self.layer(x))
+
+
+def three_layers() -> nn.Sequential:
+    torch.manual_seed(3)
+    layers = [Scaled(), Scaled(), Scaled()]
+    layers[2].layer.weight, layers[2].scale = layers[0].layer.weight, layers[0].scale
+    return nn.Sequential(*layers)
+
+
 def units() -> None:
     compare(mesh(), 3, tempfile.gettempdir(), (nn.Linear, nn.LayerNorm))
 
@@ -145,7 +181,7 @@ def pipelines() -> None:
         piped(mesh(data=2, pipe=2), stage, 4)
 
 
-CASES: dict[str, Callable[[], None]] = {"plain": plain, "units": units, "hybrid": hybrid, "pipelines": pipelines}
+CASES: dict[str, Callable[[], None]] = {"plain": plain, "units": units, "hybrid": hybrid, "pipelines": pipelines, "tied": tied}
 
 
 def main() -> None:
