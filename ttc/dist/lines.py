@@ -14,7 +14,7 @@ from torch.distributed.pipelining import PipelineStage
 from ttc.dialects.core.records import record
 from ttc.dist.failures import COMPILING
 from ttc.dist.processes import Mesh
-from ttc.dist.signatures import Signature, outputs_for, receive, send
+from ttc.dist.signatures import Signature, buffers_kept, outputs_for, receive, send, take_modes
 from ttc.dist.stages import Backward, Crossing, HookedStage, warm_up
 
 
@@ -98,10 +98,13 @@ def _signatures(place: Place, crossings: Mapping[int, Crossing], inputs: Any, na
             given = receive(place.of(number - 1), place.mesh.group("pipe"))
         crossing = crossings[number]
         crossing.structure = given.structure
-        part, mode = (crossing.part, None) if crossing.shapes is None else (crossing.shapes.module, crossing.shapes.mode)
-        part.train(crossing.part.training)
+        part, mode = crossing.part, None
+        if crossing.shapes is not None:
+            part, mode = crossing.shapes.module, crossing.shapes.mode
+            take_modes(part, crossing.part)
         run = partial(crossing.value, part.forward)
-        made = outputs_for(run, given, named, training=training, mode=mode)
+        with buffers_kept(crossing.part):  # counters of batch norms are plain numbers, which any pass changes
+            made = outputs_for(run, given, named, training=training, mode=mode)
         found[number] = given, made
         if number + 1 < place.stages and place.of(number + 1) != place.mesh.rank:
             send(made, place.of(number + 1), place.mesh.group("pipe"))

@@ -1,4 +1,4 @@
-"""Rows of tensors that processes share: which of them a process has, and how a checkpoint's files are put together to whole tensors again."""
+"""Rows of tensors that processes share: which of them a process has, and how files of a checkpoint are put together to whole tensors."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from torch import nn
 from torch.distributed.pipelining import schedules
 from torch.utils import _pytree as pytree
 
+from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.dist import checkpoints
@@ -185,16 +187,12 @@ class Runner:
         Raises: E0801, E0811.
         """
         _check_gather(gather)
-        modes = {part: part.training for part in self.stages}
-        for part in modes:
-            part.eval()
-        try:
+        with ExitStack() as stack:
+            for part in self.stages:
+                stack.enter_context(in_mode(part, training=False))
+            stack.callback(reshard, self._modules.values())
             with naming(self._mesh, "evaluation"), torch.no_grad():
                 return self._evaluated(x, gather, named)
-        finally:
-            reshard(self._modules.values())
-            for part, mode in modes.items():
-                part.train(mode)
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------
 

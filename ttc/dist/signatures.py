@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -79,6 +80,26 @@ class Shapes:
             for parameter in module.parameters():
                 known[id(parameter)] = nn.Parameter(torch.empty(parameter.shape, dtype=parameter.dtype), parameter.requires_grad)
         self.module = deepcopy(module, known)
+
+
+@contextmanager
+def buffers_kept(module: nn.Module) -> Iterator[None]:
+    """Let the buffers of a module be the same tensors afterwards, with the same values."""
+    before = [(inner, name, x) for inner in module.modules() for name, x in inner.named_buffers(recurse=False, remove_duplicate=False)]
+    values = [x.detach().clone() for _, _, x in before]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for (inner, name, buffer), value in zip(before, values, strict=True):
+                setattr(inner, name, buffer)
+                buffer.copy_(value)
+
+
+def take_modes(copy: nn.Module, module: nn.Module) -> None:
+    """Put all modules of a copy into the modes that those of the original are in."""
+    for mine, own in zip(copy.modules(), module.modules(), strict=True):
+        mine.training = own.training
 
 
 def outputs_for(call: Any, inputs: Signature, named: Mapping[str, Any], *, training: bool, mode: FakeTensorMode | None = None) -> Signature:

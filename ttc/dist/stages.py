@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
-from ttc.dist.signatures import Shapes, Signature
+from ttc.dist.signatures import Shapes, Signature, buffers_kept
 
 PRECISIONS = {"float32": None, "bf16-mixed": torch.bfloat16}
 """What stages compute in: the type that autocast takes, or None."""
@@ -64,9 +64,8 @@ class Crossing(nn.Module):
 
 def warm_up(crossing: Crossing, inputs: Signature, named: dict[str, torch.Tensor], *, training: bool) -> None:
     """Let a stage be compiled by running it on zeros; gradients, buffers and random numbers are afterwards what they were."""
-    before = [buffer.detach().clone() for buffer in crossing.buffers()]
     cut = [(parameter, parameter.grad) for parameter in crossing.parameters() if isinstance(parameter, DTensor)]
-    with torch.random.fork_rng(devices=[]), torch.set_grad_enabled(training):
+    with torch.random.fork_rng(devices=[]), buffers_kept(crossing), torch.set_grad_enabled(training):
         given = inputs.zeros()
         outputs = [x for x in crossing(*given, **named) if x.requires_grad]
         wanted = [x for x in (*crossing.parameters(), *given) if x.requires_grad]
@@ -76,9 +75,6 @@ def warm_up(crossing: Crossing, inputs: Signature, named: dict[str, torch.Tensor
             torch.autograd.grad(outputs, wanted, [torch.zeros_like(x) for x in outputs], allow_unused=True)
     for parameter, gradient in cut:
         parameter.grad = gradient
-    with torch.no_grad():
-        for buffer, value in zip(crossing.buffers(), before, strict=True):
-            buffer.copy_(value)
 
 
 class HookedStage(PipelineStage):

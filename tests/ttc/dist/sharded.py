@@ -126,7 +126,7 @@ def piped(of: Mesh, stage: int, microbatches: int) -> None:
 
 
 def tied() -> None:
-    """A weight, and a scale of fewer rows than replicas, that the first and the last of three stages have, and the process between does not."""
+    """A weight, and a scale of fewer rows than replicas, that the first and the last stage have, and the process between does not."""
     of = mesh(data=2, pipe=3)
     x = torch.linspace(-1, 1, ROWS * 6).reshape(ROWS, 6)
     for stage in (1, 2, 3):

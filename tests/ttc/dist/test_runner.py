@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+import torch
 from torch import nn
 
 from tests.ttc.dist.started import started
@@ -50,3 +51,19 @@ def test_a_parameter_of_two_stages_is_not_cut(alone: Mesh, monkeypatch: pytest.M
     with pytest.raises(Error, match="'bias' of stage 1 of this process is 'bias' of another") as caught:
         Runner(stages=[first, second], mesh=alone, loss=None, schedule="interleaved", shard=2)
     assert caught.value.code == "E0101"
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_stages_keep_their_modes(alone: Mesh, monkeypatch: pytest.MonkeyPatch, cut: bool) -> None:
+    """A batch norm that is not to learn is in evaluation in a step, too; one that learns counts its microbatches."""
+    monkeypatch.setattr(Sharding, "is_cut", lambda *_: cut)
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Sequential(nn.BatchNorm1d(4), nn.Dropout()), nn.Linear(4, 2))
+    frozen, learning = model[1], model.get_submodule("2.0")
+    frozen.eval()
+    runner = Runner(model, mesh=alone, loss=nn.MSELoss(), microbatches=2, target=None)
+    for call in (lambda x: runner.step(x, target=torch.zeros(8, 2)), runner.eval):
+        call(torch.randn(8, 4))
+        assert [module.training for module in model] == [True, False, True, True]
+        assert frozen.get_buffer("running_mean").tolist() == [0] * 4
+        assert int(learning.get_buffer("num_batches_tracked")) == 2
