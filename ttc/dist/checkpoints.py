@@ -125,7 +125,7 @@ def _writes(mesh: Mesh, tensor: torch.Tensor, *, is_only: bool = False) -> bool:
     """
     if not isinstance(tensor, DTensor) and not is_only:
         return mesh.is_first("data") and mesh.is_first("shard")
-    return (mesh.size("shard") == 1 or mesh.is_first("data")) and local_part(tensor).numel() > 0
+    return mesh.is_first_group() and local_part(tensor).numel() > 0
 
 
 def _updated(names: ModelTensors, optimizer: torch.optim.Optimizer | None) -> set[str]:

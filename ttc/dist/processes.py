@@ -84,6 +84,10 @@ class Mesh:
         self.group(name)
         return self._of(name)
 
+    def is_first_group(self) -> bool:
+        """Whether this process is in the first one of the groups of `sharers`, of which each has everything."""
+        return not self._has("shard") or self.is_first("data")
+
     def cut_mesh(self) -> DeviceMesh:
         """Return the processes among which parameters are cut, as PyTorch takes them: `sharers`, in each of the replicas along `data`."""
         return self.sharers() if self._replicas is None else self._of_names(("data", "shard"))

@@ -166,9 +166,11 @@ def units() -> None:
 
 
 def hybrid() -> None:
-    of = mesh(data=torch.distributed.get_world_size() // 2, shard=2)
-    for stage in (1, 2, 3):
-        compare(of, stage)
+    """Groups that share, each with everything; the last ones are of one process."""
+    world = torch.distributed.get_world_size()
+    for of in (mesh(data=world // 2, shard=2), mesh(data=world, shard=1)):
+        for stage in (1, 2, 3):
+            compare(of, stage)
 
 
 def plain() -> None:
