@@ -181,8 +181,8 @@ def _index(path: Path) -> Index:
             raise damaged(str(error)) from None
         except Error as error:
             raise Error("E0807", error.message, error.where, error.hint) from None
-        if not 1 <= index.format_version <= FORMAT_VERSION:  # the first has whole tensors alone
-            raise Error("E0807", f"the checkpoint is of format version {index.format_version}; this ttc reads up to {FORMAT_VERSION}")
+        if index.format_version != FORMAT_VERSION:
+            raise Error("E0807", f"the checkpoint is of format version {index.format_version}; this ttc reads {FORMAT_VERSION}")
         if index.steps < 0 or not all(_PART.fullmatch(part) for part in index.parts):
             raise damaged("its index names no steps, or files, of a checkpoint")
         if index.optimizer is not None and index.optimizer not in STATES:

@@ -92,6 +92,7 @@ HOSTILE: dict[str, Callable[[Path, Path], object]] = {
     "index no text": lambda _, index: index.write_bytes(b"\xff\xfe"),
     "index empty": lambda _, index: index.write_text("{}"),
     "version": indexed(format_version=3),
+    "older version": indexed(format_version=1),
     "steps": indexed(steps=-1),
     "steps as text": indexed(steps="3"),
     "other optimizer": indexed(optimizer="SGD"),
