@@ -79,9 +79,8 @@ class Line:
             given, made = signatures[number]
             # what is compiled while a process waits is compiled in all of them at once
             if is_compiled:
-                place.mesh.wait(COMPILING)  # parameters that are cut are gathered meanwhile
-                warm_up(crossings[number], given, {name: value.detach() for name, value in named.items()}, training=training)
-                place.mesh.wait()
+                with place.mesh.waiting(COMPILING):  # parameters that are cut are gathered meanwhile
+                    warm_up(crossings[number], given, {name: value.detach() for name, value in named.items()}, training=training)
             stages.append(_stage(place, number, modules[number], given, made, backward))
         return Line(stages, _outputs_everywhere(place, signatures))
 

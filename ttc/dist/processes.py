@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import cast
 
@@ -101,6 +103,15 @@ class Mesh:
         groups = [self.group(name) for name in self.device_mesh.mesh_dim_names or ()]
         for group in groups if self._replicas is None else [*groups, self._replicas.get_group()]:
             _set_pg_timeout(seconds or timedelta(seconds=self.patience), group)
+
+    @contextmanager
+    def waiting(self, seconds: timedelta) -> Iterator[None]:
+        """Let communication of a block wait for other processes for so long."""
+        self.wait(seconds)
+        try:
+            yield
+        finally:
+            self.wait()
 
     def _of_names(self, names: tuple[str, ...]) -> DeviceMesh:
         return self.device_mesh if self.device_mesh.mesh_dim_names == names else self.device_mesh[names]

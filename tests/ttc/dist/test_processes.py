@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from ttc.dialects.core.errors import Error
@@ -27,3 +29,11 @@ def test_dimensions_that_are_not_there(alone: Mesh) -> None:
         alone.group("tensor")
     with pytest.raises(Error, match="E0101"):
         alone.size("rows")
+
+
+def test_patience_is_as_before_after_a_block(alone: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[timedelta | None] = []
+    monkeypatch.setattr(alone, "wait", lambda seconds=None: given.append(seconds))
+    with pytest.raises(ZeroDivisionError), alone.waiting(timedelta(seconds=600)):
+        _ = 1 / 0
+    assert given == [timedelta(seconds=600), None]
