@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from threading import Event
 from time import monotonic, sleep
 
 import torch.distributed as dist
@@ -20,8 +21,8 @@ COMPILING = timedelta(seconds=600)
 """How long processes wait for each other to compile."""
 _OF_OTHERS = re.compile(r"connection (closed|reset|refused)|timed? ?out|broken pipe|gloo", re.IGNORECASE)
 _WAITS = "waits"
-_NOTED: set[int] = set()
-"""Whether this process has said of itself that it waits or failed: its number, or nothing."""
+_NOTED = Event()
+"""Set while this process says of itself that it waits or failed."""
 
 
 @contextmanager
@@ -51,17 +52,16 @@ def meet(mesh: Mesh, what: str) -> None:
 
 
 def _forget(rank: int) -> None:
-    if rank in _NOTED:
-        _NOTED.discard(rank)
-        _get_default_store().delete_key(f"ttc/notes/{rank}")
+    if _NOTED.is_set():
+        _NOTED.clear()
+        with suppress(RuntimeError):  # the process that keeps the store has ended: the communication that follows says so
+            _get_default_store().delete_key(f"ttc/notes/{rank}")
 
 
 def _note(rank: int, text: str) -> None:
-    _NOTED.add(rank)
-    try:
+    _NOTED.set()
+    with suppress(RuntimeError):  # the process that keeps the store has ended: there is nobody to tell
         _get_default_store().set(f"ttc/notes/{rank}", text)
-    except RuntimeError:
-        return  # the process that keeps the store has ended: there is nobody to tell
 
 
 def _blame(mesh: Mesh, what: str) -> str:

@@ -13,7 +13,7 @@ from torch import nn
 from tests.ttc.dist.equal import batches, network
 from tests.ttc.dist.started import started
 from ttc.dialects.core.errors import Error
-from ttc.dist import Mesh
+from ttc.dist import Mesh, failures
 from ttc.dist.failures import naming
 
 WHOLE = pytest.mark.skipif("DISTRIBUTED" not in os.environ, reason="minutes: make test-distributed")
@@ -62,3 +62,28 @@ def test_a_process_that_fails_is_named(how: str) -> None:
     wanted = {"killed": "Signal 9 (SIGKILL) received", "raises": "there is no third step"}
     assert wanted[how] in printed
     assert "rank      : 1 (local_rank: 1)" in printed
+
+
+def test_a_store_that_has_ended(alone: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that failed before, and goes on, fails in what it does next, not in taking back what it said."""
+
+    class Ended:
+        def set(self, *_: str) -> None:
+            raise RuntimeError("Broken pipe")
+
+        delete_key = set
+
+    monkeypatch.setattr(failures, "_get_default_store", Ended)
+    with pytest.raises(ZeroDivisionError), naming(alone, "step 1"):
+        _ = 1 / 0
+    with pytest.raises(Error, match="E0811.*in step 2"), naming(alone, "step 2"):
+        raise RuntimeError("[gloo] Connection closed by peer")
+
+
+def test_a_failure_is_forgotten_once(alone: Mesh) -> None:
+    store = torch.distributed.distributed_c10d._get_default_store()
+    with pytest.raises(ZeroDivisionError), naming(alone, "step 1"):
+        _ = 1 / 0
+    assert store.get("ttc/notes/0") == b"failed in step 1: division by zero"
+    with naming(alone, "step 2"):
+        assert not store.check(["ttc/notes/0"])
