@@ -11,10 +11,8 @@ import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch import nn
-from torch._dynamo import config
-from torch._dynamo.exc import FailOnRecompileLimitHit
 
-from ttc.dialects.core.errors import Error
+from ttc.dynamo.limited import compile_limited
 
 STEPS = ("training_step", "validation_step", "test_step", "predict_step")
 """Methods of a LightningModule that are compiled."""
@@ -23,8 +21,6 @@ OUTSIDE = (
     *("toggle_optimizer", "untoggle_optimizer", "save_hyperparameters"),
 )
 """Methods of a LightningModule that speak to its Trainer: between two graphs, not in one."""
-MAX_VARIANTS = 64
-"""Ways in which one step is compiled: for what differs in Python between its calls."""
 
 
 class CompiledSteps:
@@ -80,25 +76,15 @@ class CompiledSteps:
         if not isinstance(function, FunctionType):
             return step
         if function not in self._compiled:
-            make: Any = torch.compile  # whose overloads say less than it takes
-            self._compiled[function] = make(function, backend="ttc", options=dict(self._options), recompile_limit=MAX_VARIANTS)
+            self._compiled[function] = compile_limited(function, function.__name__, self._options)
         compiled = self._compiled[function]
         of = (step.__self__,) if isinstance(step, MethodType) else ()
 
         @wraps(function)
         def run(*args: Any, **named: Any) -> Any:
-            return _run(compiled, step, (*of, *args), named)
+            return compiled(*of, *args, **named)
 
         return run
-
-
-def _run(compiled: Callable[..., Any], step: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    with config.patch(fail_on_recompile_limit_hit=True):  # PyTorch would run the step itself from then on
-        try:
-            return compiled(*args, **named)
-        except FailOnRecompileLimitHit as error:
-            what = f"{step.__name__} differs between its calls in more than {MAX_VARIANTS} ways, each of which is compiled"
-            raise Error("E0805", what, hint="TORCH_LOGS=recompiles says in what; numbers that change go into tensors") from error
 
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:

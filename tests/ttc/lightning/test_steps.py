@@ -12,8 +12,10 @@ from torch._dynamo.utils import counters
 from torchmetrics.classification import MulticlassAccuracy
 
 from tests.ttc.lightning.modules import Images, fitted, images, trainer
+from ttc import metrics
 from ttc.dialects.core.errors import Error
-from ttc.lightning import TTCAccelerator, steps
+from ttc.dynamo import limited
+from ttc.lightning import TTCAccelerator
 
 
 class Linear(LightningModule):
@@ -45,16 +47,16 @@ def test_a_step_that_differs_in_too_many_ways(rng: np.random.Generator, monkeypa
         def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
             return super().training_step(batch, batch_idx) * len(self.names[self.trainer.global_step])
 
-    monkeypatch.setattr(steps, "MAX_VARIANTS", 2)
+    monkeypatch.setattr(limited, "MAX_VARIANTS", 2)
     with pytest.raises(Error, match="E0805.*training_step differs between its calls in more than 2 ways"):
         fitted(Various, TTCAccelerator(fallback=False), images(rng, 8), max_epochs=5)
 
 
 def test_what_torch_compile_made_stays(rng: np.random.Generator) -> None:
     model: Any = torch.compile(Linear(), backend="eager")
-    runs = trainer("ttc", max_epochs=1)
-    runs.fit(model, images(rng, 8))
-    assert "training_step" in vars(model._orig_mod)
+    with metrics.scope("fit") as counted:
+        trainer("ttc", max_epochs=1).fit(model, images(rng, 8))
+    assert counted.flat()["compilations"] == 0
 
 
 def test_metrics_count_on_the_host(rng: np.random.Generator) -> None:
