@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 VOCABULARY, WIDTH, LENGTH = 24, 16, 8
+LOSSES, MIXED = 2e-3, 1e-2
+"""How far losses may be apart, of float32 and of bfloat16."""
 
 
 class Images(LightningModule):

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.ttc.lightning.modules import Images, Losses, SmallGPT, fitted, images, texts, trainer
+from tests.ttc.lightning.modules import LOSSES, MIXED, Images, Losses, SmallGPT, fitted, images, texts, trainer
 from ttc.dialects.core.errors import Error
 from ttc.lightning import TTCAccelerator
-
-LOSSES, MIXED = 2e-3, 1e-2
-"""How far losses may be apart, of float32 and of bfloat16."""
 
 
 def test_all_steps_of_an_image_network(rng: np.random.Generator) -> None:
