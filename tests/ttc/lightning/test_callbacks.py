@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from lightning.pytorch.loggers import Logger
 
 from tests.ttc.lightning.modules import Images, images, trainer
+from ttc.dialects.core.errors import Error
 from ttc.lightning import MetricsCallback, TTCAccelerator
 
 
@@ -41,6 +43,31 @@ def test_counts_of_a_stage_are_logged(rng: np.random.Generator) -> None:
     assert TTCAccelerator().get_device_stats(torch.device("cpu"))["runs"] >= counting.counted["runs"]
 
 
-def test_it_counts_updates() -> None:
-    with pytest.raises(ValueError, match="at least 1, not 0"):
+@pytest.mark.parametrize(("accumulated", "batches", "wanted"), [(3, 9, [2, 3]), (1, 4, [2, 4]), (1, 1, [1])])
+def test_an_update_is_logged_once(rng: np.random.Generator, accumulated: int, batches: int, wanted: list[int]) -> None:
+    logger = Memory()
+    options = {"logger": logger, "max_epochs": 1, "accumulate_grad_batches": accumulated}
+    trainer("cpu", MetricsCallback(every_n_steps=2), **options).fit(Images(), images(rng, 8 * batches))
+    assert [step for step, row in logger.rows if "ttc/runs" in row] == wanted
+
+
+def test_a_stage_without_updates_is_logged(rng: np.random.Generator) -> None:
+    logger, counting = Memory(), MetricsCallback()
+    trainer(TTCAccelerator(fallback=False), counting, logger=logger).validate(Images(), images(rng), verbose=False)
+    assert [row["ttc/runs"] for _, row in logger.rows if "ttc/runs" in row] == [counting.counted["runs"]]
+    assert counting.counted["runs"] >= 2
+
+
+def test_updates_are_counted_from_a_checkpoint_on(rng: np.random.Generator, tmp_path: Path) -> None:
+    logger, data = Memory(), images(rng, 40)
+    first = trainer("cpu", max_epochs=1)
+    first.fit(Images(), data)
+    first.save_checkpoint(tmp_path / "five.ckpt")
+    runs = trainer("cpu", MetricsCallback(every_n_steps=4), logger=logger, max_epochs=2)
+    runs.fit(Images(), data, ckpt_path=tmp_path / "five.ckpt")
+    assert [step for step, row in logger.rows if "ttc/runs" in row] == [9, 10]
+
+
+def test_less_than_one_update() -> None:
+    with pytest.raises(Error, match="E0101.*at least 1, not 0"):
         MetricsCallback(0)
