@@ -15,11 +15,13 @@ except ModuleNotFoundError as error:
         raise
     raise Error("E0104", f"ttc.lightning needs {error.name}, which is not installed", hint="pip install 'ttc[lightning]'") from None
 
-from ttc.lightning.accelerator import TTCAccelerator, register
+from lightning.pytorch.accelerators import AcceleratorRegistry
+
+from ttc.lightning.accelerator import TTCAccelerator
 from ttc.lightning.callbacks import MetricsCallback
 from ttc.lightning.precision import TTCPrecision
 from ttc.lightning.profiler import TTCProfiler
 
 __all__ = ["MetricsCallback", "TTCAccelerator", "TTCPrecision", "TTCProfiler"]
 
-register()
+TTCAccelerator.register_accelerators(AcceleratorRegistry)

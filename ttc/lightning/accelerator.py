@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from lightning.pytorch import Trainer
-from lightning.pytorch.accelerators import Accelerator, AcceleratorRegistry
+from lightning.pytorch.accelerators import Accelerator
 
 from ttc.dialects.core.errors import Error
 from ttc.dynamo.settings import read_settings
@@ -101,10 +101,3 @@ class TTCAccelerator(Accelerator):
     def register_accelerators(cls, accelerator_registry: Any) -> None:
         """Enter the accelerator into a table of Lightning's by its name."""
         accelerator_registry.register(NAME, cls, description="ttc: compiled steps", override=True)
-
-
-def register(tables: Sequence[Callable[[], None]] = ()) -> None:
-    """Enter what ttc has into Lightning's tables of names."""
-    TTCAccelerator.register_accelerators(AcceleratorRegistry)
-    for enter in tables:
-        enter()
