@@ -39,12 +39,12 @@ class _Memory:
 
 
 def array_of(tensor: torch.Tensor, dtype: np.dtype) -> NDArray:
-    """The tensor's memory as an array of that dtype; a copy if it is not contiguous.
+    """The tensor's memory as an array of that dtype; a copy if it is not contiguous, or a conjugate that is still to be computed.
 
     `Tensor.numpy` would keep PyTorch from ever giving the memory back, as it does with parameters that processes share (`fully_shard`)
     once a pass has used them.
     """
-    plain = tensor.detach().resolve_neg().contiguous()
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
     if not plain.numel():
         return np.empty(tuple(plain.shape), dtype)
     held = _SAME_WIDTH[dtype.itemsize] if dtype in EXTENSIONS else dtype
