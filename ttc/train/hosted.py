@@ -21,6 +21,7 @@ Tensors = Sequence[torch.Tensor]
 _KNOWN: dict[str, Callable[[Tensors, int], list[torch.Tensor]]] = {}
 """Functions of tensors by name, with those of their gradients."""
 _NAMES: dict[Any, str] = {}
+"""Names by functions and their gradients, so that the same ones are compiled once."""
 _NUMBERS = count()
 
 
@@ -28,7 +29,8 @@ def host(function: Callable[..., Any], backward: Callable[..., Any] | None = Non
     """Return a function that a model of PyTorch calls like the given one, and that stays one of Python where ttc compiles the model.
 
     It is called in the process that runs the model, between what is compiled.  When a model is exported it is called once with zeros, to
-    learn the shapes that it gives, which must depend on shapes alone.  Archives cannot hold it.
+    learn the shapes that it gives, which must depend on shapes alone.  Archives cannot hold it.  A process keeps it until it ends, as what
+    is compiled knows it by name: make it once, not in every step.
 
     Args:
         function: of tensors, which gives a tensor or several; what it gives depends on them alone.
@@ -39,7 +41,7 @@ def host(function: Callable[..., Any], backward: Callable[..., Any] | None = Non
     if not callable(function) or not (backward is None or callable(backward)):
         wrong = backward if callable(function) else function
         raise Error("E0101", f"a {type(wrong).__name__} is no function that a model could call", hint="ttc.host(function, backward=None)")
-    key = (function, backward)
+    key = (_identity(function), _identity(backward))
     if key not in _NAMES:
         _NAMES[key] = f"{getattr(function, '__qualname__', type(function).__name__)}#{next(_NUMBERS)}"
         _add(_NAMES[key], lambda xs, _: _listed(function(*xs)))
@@ -52,6 +54,15 @@ def host(function: Callable[..., Any], backward: Callable[..., Any] | None = Non
         return found[0] if len(found) == 1 else tuple(found)
 
     return called
+
+
+def _identity(function: Any) -> Any:
+    """What is equal for equal functions: objects that are called may have no hash, and are themselves alone."""
+    try:
+        hash(function)
+    except TypeError:
+        return ("object", id(function))  # it is kept, and no other object gets its number
+    return function
 
 
 def _add(name: str, function: Callable[[Tensors, int], list[torch.Tensor]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,38 @@ def test_numbers_and_gradients(target: str, rng: np.random.Generator) -> None:
     for (name, eager), wanted in zip(model.named_parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(eager.grad, wanted.grad, rtol=1e-5, atol=1e-5, msg=lambda text, name=name: f"{name} in PyTorch: {text}")
         torch.testing.assert_close(found[name], wanted.grad, rtol=1e-5, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@dataclass
+class Scale:
+    """A function with a state, which has no hash: it is equal to others by value, and changes."""
+
+    factor: float
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.factor
+
+    def half(self, x: Any) -> Any:
+        return x * self.factor / 2
+
+
+def test_objects_without_a_hash(rng: np.random.Generator) -> None:
+    x, scales = rows(rng, 4), [Scale(3), Scale(3)]
+    hosted = [ttc.host(scale) for scale in scales]
+    scales[1].factor = 5
+    assert [(function(x) / x).mean().round().item() for function in hosted] == [3, 5]
+    torch.testing.assert_close(ttc.host(scales[0].half, backward=Scale(1))(x), x * 1.5)
+
+
+def test_a_function_has_one_name() -> None:
+    from ttc.train.hosted import _NAMES
+
+    scale, known = Scale(2), []
+    for function in (scale, scale, scale.half, scale.half, waves, waves):
+        ttc.host(function)
+        known.append(len(_NAMES))
+    assert known[0] == known[1] < known[2] == known[3]
+    assert known[4] == known[5]
 
 
 def test_stages_of_a_pipeline(rng: np.random.Generator) -> None:
