@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,16 +116,15 @@ def reshard(modules: Iterable[nn.Module]) -> None:
 
 def _units(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> Iterator[nn.Module]:
     """Modules of the classes, inner ones first; those that share a parameter with others are no units, as all must be gathered at once."""
-    users: dict[nn.Parameter, int] = {}
-    for inner in module.modules():
-        for parameter in inner.parameters(recurse=False):
-            users[parameter] = users.get(parameter, 0) + 1
+    users = _users(module)
     for inner in reversed(list(module.modules())):
         if inner is module or not isinstance(inner, kinds):
             continue
-        within: dict[nn.Parameter, int] = {}
-        for deeper in inner.modules():
-            for parameter in deeper.parameters(recurse=False):
-                within[parameter] = within.get(parameter, 0) + 1
+        within = _users(inner)
         if within and all(users[parameter] == count for parameter, count in within.items()):
             yield inner
+
+
+def _users(module: nn.Module) -> Counter[nn.Parameter]:
+    """How many modules have each parameter themselves."""
+    return Counter(parameter for inner in module.modules() for parameter in inner.parameters(recurse=False))
