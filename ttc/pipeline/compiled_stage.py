@@ -128,7 +128,7 @@ class CompiledStage:
         return tuple(found.get(f"{GRADIENT}{name}") for name in self.inputs)
 
     def gradients(self, divisor: float) -> dict[str, NDArray[Any]]:
-        """Copies of the accumulated gradients by parameter, divided."""
+        """Return copies of the accumulated gradients by parameter, divided."""
         found = self._session.states(self._sums)
         return {name.removeprefix(GRADIENT): value / value.dtype.type(divisor) for name, value in found.items()}
 
@@ -158,11 +158,11 @@ class CompiledStage:
     # ---- values --------------------------------------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, NDArray[Any]]:
-        """Copies of the parameters by name, without those of which the program holds derived tensors alone."""
+        """Return copies of the parameters by name, without those of which the program holds derived tensors alone."""
         return self._session.parameters()
 
     def buffers(self) -> dict[str, NDArray[Any]]:
-        """Copies of the states that forward passes change, such as running statistics, by name."""
+        """Return copies of the states that forward passes change, such as running statistics, by name."""
         return self._session.states(self._changing) if self._changing else {}
 
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
@@ -172,7 +172,7 @@ class CompiledStage:
         self._session.assign({name: np.asarray(value, np.dtype(known[name].dtype), order="C") for name, value in values.items()})
 
     def taps(self) -> dict[str, NDArray[Any]]:
-        """Values of ops that are tapped, as the last forward pass had them."""
+        """Return values of ops that are tapped, as the last forward pass had them."""
         return dict(self._tapped)
 
     def check(self) -> None:

@@ -305,14 +305,14 @@ class Pipeline:
     # ---- values --------------------------------------------------------------------------------------------------------------------
 
     def gradients(self, stage: str | None = None) -> dict[str, Any]:
-        """Copies of the gradients of the loss over all rows since the last update: by stage and parameter, or of one stage by parameter.
+        """Return copies of the gradients of all rows since the last update: by stage and parameter, or of one stage by parameter.
 
         Raises: E0801 if there are none, E0206 for an unknown stage.
         """
         return self._ready().gradients(stage)
 
     def parameters(self, stage: str | None = None) -> dict[str, Any]:
-        """Copies of the parameters: by stage and name, or of one stage by name.  Raises E0206 for an unknown stage."""
+        """Return copies of the parameters: by stage and name, or of one stage by name.  Raises E0206 for an unknown stage."""
         return self._ready().of(stage, lambda which: which.parameters())
 
     def set_parameters(self, values: Mapping[str, Any], stage: str | None = None) -> None:

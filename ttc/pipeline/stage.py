@@ -36,7 +36,7 @@ class Stage(Protocol):
         ...
 
     def gradients(self, divisor: float) -> dict[str, NDArray[Any]]:
-        """Copies of the accumulated gradients by parameter, divided."""
+        """Return copies of the accumulated gradients by parameter, divided."""
         ...
 
     def update(self, divisor: float) -> None:
@@ -52,11 +52,11 @@ class Stage(Protocol):
         ...
 
     def parameters(self) -> dict[str, NDArray[Any]]:
-        """Copies of the parameters by name."""
+        """Return copies of the parameters by name."""
         ...
 
     def buffers(self) -> dict[str, NDArray[Any]]:
-        """Copies of what forward passes change, such as running statistics, where it is not the module's own, by name."""
+        """Return copies of what forward passes change, such as running statistics, where it is not the module's own, by name."""
         ...
 
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
@@ -64,7 +64,7 @@ class Stage(Protocol):
         ...
 
     def taps(self) -> dict[str, NDArray[Any]]:
-        """Values of ops that are tapped, as the last forward pass had them."""
+        """Return values of ops that are tapped, as the last forward pass had them."""
         ...
 
     def check(self) -> None:

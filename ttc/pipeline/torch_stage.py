@@ -88,7 +88,7 @@ class TorchStage:
         return tuple(_gradient(leaf) for leaf in leaves)
 
     def gradients(self, divisor: float) -> dict[str, NDArray[Any]]:
-        """Copies of the accumulated gradients by parameter, divided; of those that have none, zeros."""
+        """Return copies of the accumulated gradients by parameter, divided; of those that have none, zeros."""
         found = self._trained().items()
         return {name: _array(torch.zeros_like(p) if p.grad is None else p.grad / divisor) for name, p in found}
 
@@ -120,11 +120,11 @@ class TorchStage:
     # ---- values --------------------------------------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, NDArray[Any]]:
-        """Copies of the parameters by name."""
+        """Return copies of the parameters by name."""
         return {name: _array(parameter) for name, parameter in self.module.named_parameters()}
 
     def buffers(self) -> dict[str, NDArray[Any]]:
-        """Nothing: buffers are the module's own."""
+        """Return nothing: buffers are the module's own."""
         return {}
 
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
@@ -136,7 +136,7 @@ class TorchStage:
                 known[name].copy_(tensor(value))
 
     def taps(self) -> dict[str, NDArray[Any]]:
-        """Outputs of modules that are tapped, as the last forward pass had them."""
+        """Return outputs of modules that are tapped, as the last forward pass had them."""
         return dict(self._tapped)
 
     def check(self) -> None:

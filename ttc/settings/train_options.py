@@ -86,7 +86,7 @@ class TrainOptions(Options):
     )
     stash: bool = option(
         False,
-        "Without a loss: let forward keep what backward reads, which computes the model again else.",
+        "Without a loss: let forward keep what backward reads; otherwise backward computes the model again.",
         takes.truth,
         "true|false",
         switch=True,

@@ -269,7 +269,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         return self._replicas.first.session
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all parameters and states by name, those of the optimizer among them."""
+        """Return copies of all parameters and states by name, those of the optimizer among them."""
         return {name: self._host.given(value) for name, value in {**self.session.parameters(), **self.session.states()}.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
