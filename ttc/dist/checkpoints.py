@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from secrets import randbits
 
@@ -24,7 +25,7 @@ from torch.distributed.tensor import DTensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
-from ttc.dist.failures import meet
+from ttc.dist.failures import meet, naming
 from ttc.dist.names import ModelTensors
 from ttc.dist.optimizers import STATES, state_of, take_state
 from ttc.dist.pieces import Collected, RowRange, SavedTensor, local_part, pieces
@@ -59,14 +60,39 @@ class Index:
     parts: tuple[str, ...]
 
 
-def save(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int, optimizer: torch.optim.Optimizer | None) -> None:
-    """Write a checkpoint, whole or not at all; all processes call it, and write what they have as the first.
+class Checkpointed:
+    """Writes and reads checkpoints of one model, in all processes together.
 
-    Args:
-        folder: that all processes see; it is made where it is not there.
-        what: name of this writing, another one each time.
-    Raises: E0103 in all processes where one cannot write.
+    Args:   name: of the model, which no other one of the processes has.
     """
+
+    def __init__(self, mesh: Mesh, name: str) -> None:
+        self._mesh, self._name, self._count = mesh, name, count()
+
+    def save(self, folder: str | Path, names: ModelTensors, steps: int, optimizer: torch.optim.Optimizer | None) -> None:
+        """Write a checkpoint, whole or not at all; all processes call it, and write what they have as the first.
+
+        Args:   folder: that all processes see; it is made where it is not there.
+        Raises: E0101 for an optimizer whose state is not kept, E0103 in all processes where one cannot write, E0811.
+        """
+        with naming(self._mesh, "a checkpoint"):
+            _write(Path(folder), names, self._mesh, self._next(), steps, optimizer)
+
+    def load(self, folder: str | Path, names: ModelTensors, optimizer: torch.optim.Optimizer | None) -> int:
+        """Take parameters, buffers and the state of an optimizer from a checkpoint, and return the steps that were done.
+
+        All processes call it.  Nothing is changed in any of them unless all can read what they need.
+        Raises: E0102 without a checkpoint, E0807 for one that is damaged or of another model, in all processes; E0811.
+        """
+        with naming(self._mesh, "a checkpoint"):
+            return _read(Path(folder), names, self._mesh, self._next(), optimizer)
+
+    def _next(self) -> str:
+        return f"{self._name}, checkpoint {next(self._count)}"
+
+
+def _write(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int, optimizer: torch.optim.Optimizer | None) -> None:
+    """Write the files of this process; `what` is a name that no other writing or reading has."""
     token = torch.tensor(randbits(62))
     dist.broadcast(token, 0)
     writers = torch.zeros(dist.get_world_size(), dtype=torch.int64)
@@ -90,13 +116,8 @@ def save(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int, o
             _remove_others(folder, parts)
 
 
-def load(folder: Path, names: ModelTensors, mesh: Mesh, what: str, optimizer: torch.optim.Optimizer | None) -> int:
-    """Take parameters, buffers and the state of an optimizer from a checkpoint, and return the steps that were done; all processes call it.
-
-    Nothing is changed in any process unless all can read what they need.
-    Args:   as of `save`.
-    Raises: E0102 without a checkpoint, E0807 for one that is damaged or of another model: in all processes.
-    """
+def _read(folder: Path, names: ModelTensors, mesh: Mesh, what: str, optimizer: torch.optim.Optimizer | None) -> int:
+    """Read what this process needs; `what` is a name that no other writing or reading has."""
     own = None if optimizer is None else own_optimizer(optimizer)
     with _together(mesh, what, "E0807", "cannot read its part of the checkpoint"):
         index = _index(folder / INDEX)

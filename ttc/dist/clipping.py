@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from ttc.dialects.core.errors import Error
+from ttc.dist.failures import naming
 from ttc.dist.processes import Mesh
 
 COPY = "_ttc_copy"
@@ -34,23 +35,29 @@ def clip_grad_norm_(
         max_norm: the bound.
         norm_type: p of the norm; `inf` for the largest magnitude.
         error_if_nonfinite: whether a norm that is infinite or NaN is an error, in all processes.
-    Raises: E0101 for a norm_type that is not above 0; E0801 for a norm that is not finite.
+    Raises: E0101 for a norm_type that is not above 0; E0801 for a norm that is not finite; E0811 for a process that ends or hangs.
     """
     power = float(norm_type)
     if not power > 0:
         raise Error("E0101", f"norm_type is above 0, not {norm_type!r}")
     chosen = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
     counted = [p.grad for p in chosen if p.grad is not None and not hasattr(p, COPY)]
-    plain = [grad for grad in counted if not isinstance(grad, DTensor)]
-    sharded = [grad for grad in counted if isinstance(grad, DTensor)]
-    total = _joined(_norm(plain, power), _norm(sharded, power), power)
-    if mesh.size("pipe") > 1:
-        dist.all_reduce(total, dist.ReduceOp.MAX if power == inf else dist.ReduceOp.SUM, group=mesh.group("pipe"))
-    norm = (total if power == inf else total ** (1 / power)).float()
+    with naming(mesh, "clipping"):
+        norm = _norm_of_all(counted, power, mesh)
     if error_if_nonfinite and not torch.isfinite(norm):
         raise Error("E0801", f"the norm of the gradients is {float(norm)}", hint="nothing was clipped; lower the learning rate")
     torch.nn.utils.clip_grads_with_norm_([p for p in chosen if p.grad is not None], max_norm, norm)
     return norm
+
+
+def _norm_of_all(own: Sequence[torch.Tensor], power: float, mesh: Mesh) -> torch.Tensor:
+    """The norm of gradients of all stages, of which some are this process's."""
+    plain = [grad for grad in own if not isinstance(grad, DTensor)]
+    sharded = [grad for grad in own if isinstance(grad, DTensor)]
+    total = _joined(_norm(plain, power), _norm(sharded, power), power)
+    if mesh.size("pipe") > 1:
+        dist.all_reduce(total, dist.ReduceOp.MAX if power == inf else dist.ReduceOp.SUM, group=mesh.group("pipe"))
+    return (total if power == inf else total ** (1 / power)).float()
 
 
 def _norm(grads: Sequence[torch.Tensor], power: float) -> torch.Tensor:

@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
-from ttc.dist import checkpoints
+from ttc.dist.checkpoints import Checkpointed
 from ttc.dist.clipping import clip_grad_norm_
 from ttc.dist.compiling import compile_part
 from ttc.dist.cutting import partition
@@ -109,7 +109,8 @@ class Runner:
         self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
         self._backward, self._schedule = backward, SCHEDULES[schedule]
         self._lines: dict[object, Line] = {}
-        self._name, self._steps, self._writings = f"runner {next(_NUMBERS)}", 0, count()
+        self._name, self._steps = f"runner {next(_NUMBERS)}", 0
+        self._checkpoints = Checkpointed(mesh, self._name)
 
     @property
     def stages(self) -> tuple[nn.Module, ...]:
@@ -136,9 +137,7 @@ class Runner:
             optimizer: Adam, AdamW or SGD of PyTorch, of this process's parameters.
         Raises: E0101 for another optimizer, E0103 where a process cannot write, E0811.
         """
-        what = f"{self._name}, checkpoint {next(self._writings)}"
-        with naming(self._mesh, "a checkpoint"):
-            checkpoints.save(Path(folder), self._names.now(self._parts), self._mesh, what, self._steps, optimizer)
+        self._checkpoints.save(folder, self._names.now(self._parts), self._steps, optimizer)
 
     def load(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None) -> int:
         """Go on from a checkpoint that any number of processes wrote, and return the steps that were done; every process calls it.
@@ -147,9 +146,7 @@ class Runner:
         Args:   as of `save`.
         Raises: E0102 without a checkpoint, E0807 for one that is damaged or of another model, E0811.
         """
-        what = f"{self._name}, checkpoint {next(self._writings)}"
-        with naming(self._mesh, "a checkpoint"):
-            self._steps = checkpoints.load(Path(folder), self._names.now(self._parts), self._mesh, what, optimizer)
+        self._steps = self._checkpoints.load(folder, self._names.now(self._parts), optimizer)
         return self._steps
 
     def zero_grad(self) -> None:
@@ -159,8 +156,7 @@ class Runner:
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False) -> torch.Tensor:
         """Clip gradients by the norm of those of all stages, and return it; every process calls it.  See `clip_grad_norm_`."""
-        with naming(self._mesh, "clipping"):
-            return clip_grad_norm_(self.parameters(), max_norm, norm_type, mesh=self._mesh, error_if_nonfinite=error_if_nonfinite)
+        return clip_grad_norm_(self.parameters(), max_norm, norm_type, mesh=self._mesh, error_if_nonfinite=error_if_nonfinite)
 
     def step(self, *x: torch.Tensor, target: torch.Tensor | None = None, gather: str = "last", **named: torch.Tensor) -> StepResult:
         """Add the gradients of a batch's loss to those of the parameters.  All processes call it together.

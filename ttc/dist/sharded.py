@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
-from ttc.dist import checkpoints
+from ttc.dist.checkpoints import Checkpointed
 from ttc.dist.clipping import clip_grad_norm_
 from ttc.dist.compiling import compile_part
 from ttc.dist.failures import COMPILING, naming
@@ -53,7 +53,7 @@ class Sharded(nn.Module):
         compile_part(model, target)
         self._inner = (replicated(inner, mesh, sharding, target),)  # in a tuple: its parameters are those of `module`
         self._seen: set[tuple[object, ...]] = set()
-        self._name, self._writings, self._steps = f"sharded {next(_NUMBERS)}", count(), 0
+        self._checkpoints, self._steps = Checkpointed(mesh, f"sharded {next(_NUMBERS)}"), 0
 
     def forward(self, *x: Any, **named: Any) -> Any:
         """Run the model for this process's rows."""
@@ -86,8 +86,7 @@ class Sharded(nn.Module):
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False) -> torch.Tensor:
         """Clip gradients by the norm of the whole model's, and return it; every process calls it.  See `clip_grad_norm_`."""
-        with naming(self._mesh, "clipping"):
-            return clip_grad_norm_(self.module.parameters(), max_norm, norm_type, mesh=self._mesh, error_if_nonfinite=error_if_nonfinite)
+        return clip_grad_norm_(self.module.parameters(), max_norm, norm_type, mesh=self._mesh, error_if_nonfinite=error_if_nonfinite)
 
     def save(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None, steps: int = 0) -> None:
         """Write a checkpoint, to which each process adds what it alone has; every process calls it.
@@ -98,9 +97,7 @@ class Sharded(nn.Module):
             steps: that were done, for `load` to return.
         Raises: E0101 for another optimizer, E0103 where a process cannot write, E0811.
         """
-        what = f"{self._name}, checkpoint {next(self._writings)}"
-        with naming(self._mesh, "a checkpoint"):
-            checkpoints.save(Path(folder), self._named(), self._mesh, what, steps, optimizer)
+        self._checkpoints.save(folder, self._named(), steps, optimizer)
 
     def load(self, folder: str | Path, optimizer: torch.optim.Optimizer | None = None) -> int:
         """Go on from a checkpoint of any number of processes, of this or of a `Runner`, and return the steps; every process calls it.
@@ -109,9 +106,7 @@ class Sharded(nn.Module):
         Args:   as of `save`.
         Raises: E0102 without a checkpoint, E0807 for one that is damaged or of another model, E0811.
         """
-        what = f"{self._name}, checkpoint {next(self._writings)}"
-        with naming(self._mesh, "a checkpoint"):
-            return checkpoints.load(Path(folder), self._named(), self._mesh, what, optimizer)
+        return self._checkpoints.load(folder, self._named(), optimizer)
 
     def _named(self) -> ModelTensors:
         reshard(self._inner)
