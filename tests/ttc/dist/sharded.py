@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,8 +14,9 @@ from torch.distributed.tensor import DTensor
 
 from tests.ttc.dist.equal import ROWS, batches, close, network
 from tests.ttc.dist.started import end
-from ttc.dist import Mesh, Runner, Sharded, mesh, shard
+from ttc.dist import Mesh, Runner, Sharded, mesh, partition, shard
 from ttc.dist.sharding import own_optimizer
+from ttc.dist.stages import Backward
 
 UPDATES = 10
 BOUND = 0.55
@@ -103,10 +105,12 @@ def shared_name(of: Mesh) -> str:
     return found[0]
 
 
-def piped(of: Mesh, stage: int, microbatches: int) -> None:
+def piped(of: Mesh, stage: int, schedule: str = "1f1b", backward: Backward | None = None) -> None:
     """Stages of a pipeline that replicas share; their checkpoint goes on where parameters are whole."""
     alone = Alone()
-    runners = [Runner(network(), mesh=of, loss=nn.CrossEntropyLoss(), microbatches=microbatches, shard=s) for s in (stage, 0)]
+    many = of.size("pipe") * (2 if schedule == "interleaved" else 1)
+    options: dict[str, Any] = {"mesh": of, "loss": nn.CrossEntropyLoss(), "microbatches": 4, "schedule": schedule, "backward": backward}
+    runners = [Runner(stages=partition(network(), many), shard=s, **options) for s in (stage, 0)]
     optimizers = [runner.optimizer(torch.optim.AdamW, lr=1e-2) for runner in runners]
     runner, optimizer = runners[0], optimizers[0]
     share = slice(of.coordinate("data") * ROWS // of.size("data"), (of.coordinate("data") + 1) * ROWS // of.size("data"))
@@ -122,7 +126,7 @@ def piped(of: Mesh, stage: int, microbatches: int) -> None:
         close(runner.step(x[share], target=target[share]).loss, loss, "loss")
         close(runner.clip_grad_norm_(0.5), norm, "norm")
         optimizer.step()
-    alone.compare(runner.state_dict(), f"pipeline, stage {stage}")
+    alone.compare(runner.state_dict(), f"pipeline, stage {stage}, {schedule}")
 
 
 def tied() -> None:
@@ -179,11 +183,34 @@ def plain() -> None:
 
 
 def pipelines() -> None:
+    of = mesh(data=2, pipe=2)
     for stage in (1, 2, 3):
-        piped(mesh(data=2, pipe=2), stage, 4)
+        piped(of, stage)
+        piped(of, stage, "interleaved")
 
 
-CASES: dict[str, Callable[[], None]] = {"plain": plain, "units": units, "hybrid": hybrid, "pipelines": pipelines, "tied": tied}
+def hooked() -> None:
+    """A function of the user goes backward, where replicas add up gradients (DDP), and where each has its rows of them (FSDP)."""
+    of = mesh(data=2, pipe=2)
+    for stage in (1, 2, 3):
+        calls: list[bool] = []
+
+        def backward(output: torch.Tensor, gradient: torch.Tensor | None, calls: list[bool] = calls) -> None:
+            calls.append(gradient is None)
+            torch.autograd.backward(output, gradient)
+
+        piped(of, stage, backward=backward)
+        assert calls == [of.is_last("pipe")] * 4 * UPDATES, (stage, calls)
+
+
+CASES: dict[str, Callable[[], None]] = {
+    "plain": plain,
+    "units": units,
+    "hybrid": hybrid,
+    "pipelines": pipelines,
+    "tied": tied,
+    "hooked": hooked,
+}
 
 
 def main() -> None:

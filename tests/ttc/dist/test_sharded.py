@@ -27,7 +27,9 @@ def test_two_processes_equal_one() -> None:
 
 
 @WHOLE
-@pytest.mark.parametrize(("processes", "case"), [(2, "units"), (2, "hybrid"), (3, "plain"), (4, "hybrid"), (4, "pipelines"), (6, "tied")])
+@pytest.mark.parametrize(
+    ("processes", "case"), [(2, "units"), (2, "hybrid"), (3, "plain"), (4, "hybrid"), (4, "pipelines"), (4, "hooked"), (6, "tied")]
+)
 def test_processes_equal_one(processes: int, case: str) -> None:
     equal(processes, case)
 
