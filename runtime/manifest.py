@@ -11,6 +11,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.json_hooks import no_constant, unique_keys
 from ttc.dialects.core.plain.functions import Function, Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
@@ -222,7 +223,7 @@ def manifest_to_json(manifest: Manifest) -> bytes:
 def manifest_from_json(data: bytes) -> Manifest:
     """Read a manifest.  Raises E0702 for another format version, E0703 for anything that is not as it should be."""
     try:
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=_no_constant)
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise Error("E0703", f"manifest.json is not valid JSON: {str(error)[:200]}") from None
     _check_version(document)
@@ -232,18 +233,6 @@ def manifest_from_json(data: bytes) -> Manifest:
     except Error as error:
         raise Error("E0703", error.message, error.where, error.hint) from None
     return manifest
-
-
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object's members, as `json.loads` hands them to its hook.  Raises ValueError if two have one key."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object holds a key twice")
-    return found
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not a JSON number")
 
 
 def _check_version(document: Any) -> None:

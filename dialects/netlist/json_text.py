@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.json_hooks import no_constant, unique_keys
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dialects.netlist.model import Netlist
 
@@ -25,19 +25,8 @@ def loads(data: bytes) -> Netlist:
     if len(data) > MAX_BYTES:
         raise Error("E0609", f"the netlist has {len(data)} bytes, more than {MAX_BYTES}")
     try:
-        raw = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant)
+        raw = json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise Error("E0609", f"the netlist is not JSON: {reason}") from None
     return decode(Netlist, raw)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object holds a key twice")
-    return found
-
-
-def _constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.json_hooks import unique_keys
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.runtime.atomic_file import replacing
-from ttc.runtime.manifest import DTYPE_NAMES, Description, Variable, unique_keys
+from ttc.runtime.manifest import DTYPE_NAMES, Description, Variable
 from ttc.runtime.read_file import in_file, open_regular
 
 FORMAT_VERSION = 1

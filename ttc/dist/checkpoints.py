@@ -23,6 +23,7 @@ from safetensors.torch import save as packed
 from torch.distributed.tensor import DTensor
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.json_hooks import unique_keys
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.dist.failures import meet, naming
@@ -33,7 +34,6 @@ from ttc.dist.processes import Mesh
 from ttc.dist.sharding import own_optimizer
 from ttc.inputs.files import require_folder, write_bytes
 from ttc.runtime.machine.checkpoint import check_header, damaged
-from ttc.runtime.manifest import unique_keys
 from ttc.runtime.read_file import in_file, open_regular
 
 INDEX = "checkpoint.json"

@@ -15,6 +15,7 @@ from torch._export.serde import schema
 from torch._export.serde.union import _Union
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.json_hooks import no_constant, unique_keys
 
 MAX_JSON_BYTES = 1 << 28
 MAX_DEPTH = 128
@@ -23,20 +24,9 @@ MAX_DEPTH = 128
 def parsed(data: bytes, what: str) -> Any:
     """JSON text as Python values.  Raises E0203: not JSON, nested too deep, a key twice, a number too long."""
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise Error("E0203", f"{what} is not usable JSON: {str(error)[:200]}") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 class _Mismatch(Exception):
