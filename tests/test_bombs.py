@@ -146,6 +146,13 @@ DESCRIPTORS: dict[str, str] = {
     "lists": "arch: " + "[" * 10_000,
     "bytes": "arch: " + "x" * 100_000,
 }
+TRACES: dict[str, Callable[[], str]] = {
+    "lists": lambda: '{"traceEvents": [], "x": [' + "[]," * (4 << 20) + "[]]}",
+    "numbers": lambda: '{"traceEvents": [], "x": [' + "1.5," * (17 << 20) + "1]}",
+    "nesting": lambda: "[" * 1_000_000,
+    "digits": lambda: '{"traceEvents": [], "x": ' + "9" * 1_000_000 + "}",
+}
+KINDS = {"IR": TEXTS, "TOML": TABLES, "target": DESCRIPTORS, "trace": TRACES}
 
 
 @cache
@@ -166,6 +173,10 @@ def compiled(folder: Path) -> dict[str, Outcome]:
             file.write_text(text)
             inputs = [str(file)] if kind == "IR" else [str(path), flags[kind], str(file)]
             commands[f"{kind}: {name}"] = ["compile", *inputs, "-o", str(folder / "m.tti")]
+    for number, (name, written) in enumerate(TRACES.items()):
+        file = folder / f"trace{number}.json"
+        file.write_text(written())
+        commands[f"trace: {name}"] = ["trace", "summary", str(file)]
     return dict(zip(commands, outcomes(list(commands.values())), strict=True))
 
 
@@ -184,9 +195,7 @@ def test_models(name: str, found: dict[str, Outcome]) -> None:
     assert megabytes < 600
 
 
-@pytest.mark.parametrize(
-    "name", [f"{kind}: {name}" for kind, texts in (("IR", TEXTS), ("TOML", TABLES), ("target", DESCRIPTORS)) for name in texts]
-)
+@pytest.mark.parametrize("name", [f"{kind}: {name}" for kind, texts in KINDS.items() for name in texts])
 def test_texts(name: str, found: dict[str, Outcome]) -> None:
     status, seconds, megabytes, said = found[name]
     assert (status, said.count("error[")) == (2, 1), said

@@ -33,7 +33,7 @@ class Lane:
 
 def chrome_trace(recording: Recording, *, simulate: bool = True) -> dict[str, Any]:
     """Return a recording as a trace.  simulate: whether to add lanes of devices for which programs ran."""
-    pid, rank = os.getpid(), rank_of(os.environ)
+    pid, rank = os.getpid(), rank_of(os.environ) or 0
     events = sorted(recording.events, key=lambda event: (event.start_ns, -event.end_ns))
     lanes = _lanes(recording, events)
     shown = [_shown(event, pid, recording.start_ns, lanes) for event in events]
@@ -50,10 +50,10 @@ def chrome_trace(recording: Recording, *, simulate: bool = True) -> dict[str, An
     }
 
 
-def rank_of(environ: Mapping[str, str]) -> int:
-    """Return the rank that torchrun gives a process; 0 without one."""
-    text = environ.get("RANK", "0")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+def rank_of(environ: Mapping[str, str]) -> int | None:
+    """Return the rank that torchrun gives a process; None without one, and for what is no small number."""
+    text = environ.get("RANK", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _lanes(recording: Recording, events: list[Event]) -> dict[int, Lane]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ttc.dialects.core.errors import Error
 from ttc.profiler.chrome import chrome_trace
 from ttc.profiler.summary import Summary, summary_of
 from ttc.runtime.atomic_file import check_replaceable, replacing
@@ -69,6 +70,9 @@ def profile(path: str | os.PathLike[str] | None = None, *, simulate: bool = True
 
 
 def write_trace(path: Path, trace: Mapping[str, Any]) -> None:
-    """Write a trace, whole or not at all.  Raises E0103."""
+    """Write a trace, whole or not at all.  Raises E0103; E0102 for one of numbers that JSON lacks, or that nests too deeply."""
     with replacing(path) as descriptor, os.fdopen(os.dup(descriptor), "w", encoding="utf-8") as file:
-        json.dump(trace, file, separators=(",", ":"), allow_nan=False)
+        try:
+            json.dump(trace, file, separators=(",", ":"), allow_nan=False)
+        except (ValueError, RecursionError) as error:
+            raise Error("E0102", f"the trace cannot be written as JSON: {str(error)[:200]}") from None

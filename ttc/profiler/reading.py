@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.json_hooks import no_constant
 
 Trace: TypeAlias = dict[str, Any]
 """The JSON object form of the Trace Event Format."""
 MAX_BYTES = 256 << 20
 """Largest file that is read."""
+MAX_CONTAINERS, MAX_COMMAS = 3 << 20, 16 << 20
+"""Brackets that open, and commas, of a file that is read: what they part takes memory by its number, not by its bytes."""
 TIMED = frozenset("XBEiICnbestfP")
 """Phases of events that have a time."""
 
@@ -27,8 +29,10 @@ def read_trace(path: Path) -> Trace:
         raise Error("E0102", f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > MAX_BYTES:
         raise Error("E0102", f"a trace of more than {MAX_BYTES >> 20} MB", where=str(path))
+    if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS or data.count(b",") > MAX_COMMAS:
+        raise Error("E0102", f"a trace of more than {MAX_CONTAINERS:,} objects and lists, or {MAX_COMMAS:,} values", where=str(path))
     try:
-        found = json.loads(data)
+        found = json.loads(data, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise Error("E0102", f"not JSON: {error}", where=str(path)) from None
     return checked_trace(found, str(path))
@@ -55,9 +59,9 @@ def _problem(event: Any) -> str | None:
     phase = event.get("ph")
     if not isinstance(phase, str) or len(phase) != 1:
         return "has no phase 'ph'"
-    if phase in TIMED and not _is_time(event.get("ts")):
+    if phase in TIMED and not is_time(event.get("ts")):
         return "has no time 'ts'"
-    if phase == "X" and not (_is_time(event.get("dur", 0)) and event.get("dur", 0) >= 0):
+    if phase == "X" and not (is_time(event.get("dur", 0)) and event.get("dur", 0) >= 0):
         return "has no duration 'dur' of at least 0"
     if not isinstance(event.get("name", ""), str):
         return "has a name that is no text"
@@ -68,5 +72,6 @@ def _problem(event: Any) -> str | None:
     return None if isinstance(event.get("args", {}), Mapping) else "has 'args' that are no object"
 
 
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and abs(value) < 1e18
+def is_time(value: Any) -> bool:
+    """Return whether a value is a number of a size that times and amounts of work have; NaN is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e18

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ttc.dialects.core.records import record
-from ttc.profiler.reading import Trace
+from ttc.profiler.reading import Trace, is_time
 
 COLUMNS = ("kind", "name", "calls", "total ms", "mean us", "share", "GFLOP/s", "GB/s")
 SHOWN_ROWS = 40
@@ -109,4 +109,4 @@ def _work(event: Mapping[str, Any]) -> tuple[float, float]:
     """Operations and bytes of a job."""
     args = event.get("args", {})
     found = [args.get(key, 0) for key in ("flops", "bytes")] if event.get("cat") == "job" else [0, 0]
-    return tuple(value if isinstance(value, int | float) else 0 for value in found)  # type: ignore[return-value]
+    return tuple(value if is_time(value) else 0 for value in found)  # type: ignore[return-value]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error, warn
+from ttc.profiler.chrome import rank_of
 from ttc.profiler.profile import Profiler
 
 VARIABLE = "TTC_PROFILE"
@@ -26,7 +28,7 @@ def begin() -> None:
     asked = os.environ.get(VARIABLE)
     if not asked:
         return
-    path = own_path(asked, os.environ.get("RANK"), os.getpid())
+    path = own_path(asked, rank_of(os.environ), os.getpid())
     try:
         profiler = Profiler(path)
     except Error as error:
@@ -56,15 +58,27 @@ def finish() -> None:
             print(f"warning: {VARIABLE}: {error.message}", file=sys.stderr)
 
 
-def own_path(asked: str, rank: str | None, pid: int) -> Path:
-    """Return the file of this process."""
+def path_of_process(environ: Mapping[str, str]) -> Path | None:
+    """Return the file that this process writes at its end, or would write if it were begun with these variables; None for none."""
+    if _WHOLE:
+        return _WHOLE[0][1]
+    asked = environ.get(VARIABLE)
+    return own_path(asked, rank_of(environ), os.getpid()) if asked else None
+
+
+def own_path(asked: str, rank: int | None, pid: int) -> Path:
+    """Return the file of a process."""
     if PID in asked:
         return Path(asked.replace(PID, str(pid)))
-    path = Path(asked)
-    return path if rank is None else path.with_name(f"{path.stem}.rank{rank}{path.suffix}")
+    return Path(asked) if rank is None else _with(asked, f"rank{rank}")
 
 
 def path_of_children(asked: str) -> str:
     """Return what the variable says in processes that this one starts."""
+    return asked if PID in asked else str(_with(asked, PID))
+
+
+def _with(asked: str, part: str) -> Path:
+    """A file with a part before the suffix of its name; a folder without a name (/ or .), which cannot be written, stays what it is."""
     path = Path(asked)
-    return asked if PID in asked else str(path.with_name(f"{path.stem}.{PID}{path.suffix}"))
+    return path.with_name(f"{path.stem}.{part}{path.suffix}") if path.name else path

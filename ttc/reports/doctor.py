@@ -10,7 +10,7 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error, passed_over
 from ttc.options import KINDS, OWN_VARIABLES
 from ttc.process.platform import require_supported
-from ttc.profiler.variable import own_path
+from ttc.profiler.variable import path_of_process
 from ttc.reports.examined import ERROR, OK, WARNING, Examined
 from ttc.reports.installation import examine_installation
 from ttc.runtime.atomic_file import check_replaceable
@@ -131,8 +131,8 @@ def _variables(environ: Mapping[str, str]) -> Iterator[Examined]:
 
 
 def _profile(environ: Mapping[str, str]) -> Iterator[Examined]:
-    if environ.get("TTC_PROFILE"):
-        path = own_path(environ["TTC_PROFILE"], environ.get("RANK"), os.getpid())
+    path = path_of_process(environ)
+    if path is not None:
         check_replaceable(path)
         yield Examined("profile", OK, f"processes write {path}")
 

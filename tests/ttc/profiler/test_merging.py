@@ -11,8 +11,10 @@ import pytest
 import ttc
 from tests.ttc.profiler.perfetto_rules import broken_rules, lanes
 from ttc.dialects.core.errors import Error, TtcWarning
-from ttc.profiler import merge, profile, region
+from ttc.profiler import merge, profile, reading, region
+from ttc.profiler.profile import write_trace
 from ttc.profiler.reading import read_trace
+from ttc.profiler.summary import summary_of
 
 
 def trace_of(rank: int, base: int | None, ts: float = 5.0, pid: int | str = 100) -> dict[str, Any]:
@@ -87,7 +89,11 @@ def test_with_pytorchs_profiler(tmp_path: Path, small_onnx: Path) -> None:
         ('[{"ph": "X", "ts": 1}, 3]', "event 1 of the trace is no object"),
         ('[{"name": "a"}]', "no phase"),
         ('[{"ph": "X", "dur": 1}]', "no time 'ts'"),
-        ('[{"ph": "X", "ts": NaN}]', "no time 'ts'"),
+        ('[{"ph": "X", "ts": NaN}]', "NaN is no number of JSON"),
+        ('[{"ph": "X", "ts": 1, "args": {"x": [-Infinity]}}]', "-Infinity is no number of JSON"),
+        ('[{"ph": "X", "ts": 1e999}]', "no time 'ts'"),
+        (f'[{{"ph": "X", "ts": 1{"0" * 400}}}]', "no time 'ts'"),
+        (f'[{{"ph": "X", "ts": 1, "dur": 1{"0" * 400}}}]', "no duration"),
         ('[{"ph": "X", "ts": 1, "dur": -1}]', "no duration"),
         ('[{"ph": "X", "ts": 1, "name": 3}]', "a name that is no text"),
         ('[{"ph": "X", "ts": 1, "pid": [1]}]', "a 'pid' that is neither"),
@@ -99,6 +105,37 @@ def test_what_is_no_trace(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(Error, match=said) as caught:
         read_trace(tmp_path / "bad.json")
     assert (caught.value.code, caught.value.where) == ("E0102", str(tmp_path / "bad.json"))
+
+
+@pytest.mark.parametrize("text", ['[{"ph": "X", "ts": 1, "args": {"a": [[]]}}]', '[{"ph": "X", "ts": 1, "args": {"a": [1, 2, 3, 4]}}]'])
+def test_a_trace_of_too_many_values_is_not_parsed(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "large.json").write_text(text)
+    read_trace(tmp_path / "large.json")
+    monkeypatch.setattr(reading, "MAX_CONTAINERS", 4)
+    monkeypatch.setattr(reading, "MAX_COMMAS", 4)
+    with pytest.raises(Error, match="more than 4 objects and lists, or 4 values") as caught:
+        read_trace(tmp_path / "large.json")
+    assert caught.value.code == "E0102"
+
+
+def test_amounts_of_work_that_are_no_numbers_count_nothing() -> None:
+    event = {"ph": "X", "cat": "job", "name": "a", "ts": 1, "dur": 2}
+    amounts = [{"flops": 10**400, "bytes": 7}, {"flops": 5, "bytes": float("nan")}, {"flops": True, "bytes": "many"}]
+    trace = {"traceEvents": [{**event, "args": args} for args in amounts]}
+    (row,) = summary_of(trace).rows
+    assert (row.flops, row.bytes, row.micros) == (5, 7, 6)
+
+
+def test_what_json_has_no_form_of_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"ph": "X", "ts": 1, "args": {"x": 1e999}}]')
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    for trace in (tmp_path / "a.json", {"traceEvents": [{"ph": "X", "ts": 1, "args": {"x": deep}}]}):
+        with pytest.raises(Error, match="cannot be written as JSON") as caught:
+            write_trace(tmp_path / "merged.json", merge([trace]))
+        assert caught.value.code == "E0102"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_a_missing_file_and_no_file(tmp_path: Path) -> None:

@@ -75,8 +75,29 @@ def test_a_file_that_cannot_be_written_is_warned_of(folder: Path) -> None:
     assert "TTC_PROFILE: cannot write none/trace.json" in done.stderr
 
 
+@pytest.mark.parametrize("rank", ["a/b", "../x", "-1", "1" * 30, ""])
+def test_a_rank_that_is_none_is_passed_over(folder: Path, rank: str) -> None:
+    done = run(folder, "-c", "import ttc", TTC_PROFILE="trace.json", RANK=rank)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((folder / "trace.json").read_text())["ttc"]["rank"] == 0
+
+
+@pytest.mark.parametrize("name", ["/", "."])
+def test_a_folder_is_warned_of(folder: Path, name: str) -> None:
+    done = run(folder, "-c", "import ttc", TTC_PROFILE=name, RANK="0")
+    assert done.returncode == 0
+    assert f"TTC_PROFILE: cannot write {name}: it exists and is not a regular file" in done.stderr
+
+
+def test_doctor_names_the_file_that_is_written(folder: Path) -> None:
+    done = run(folder, "-m", "ttc", "doctor", TTC_PROFILE="trace.json", RANK="3")
+    assert "processes write trace.rank3.json" in done.stdout
+    assert (folder / "trace.rank3.json").exists()
+
+
 def test_names_of_files() -> None:
     assert own_path("a/t.json", None, 7) == Path("a/t.json")
-    assert own_path("a/t.json", "2", 7) == Path("a/t.rank2.json")
-    assert own_path("a/t.{pid}.json", "2", 7) == Path("a/t.7.json")
+    assert own_path("a/t.json", 2, 7) == Path("a/t.rank2.json")
+    assert own_path("a/t.{pid}.json", 2, 7) == Path("a/t.7.json")
+    assert own_path("/", 2, 7) == Path(path_of_children("/")) == Path("/")
     assert path_of_children("a/t.json") == path_of_children("a/t.{pid}.json") == "a/t.{pid}.json"
