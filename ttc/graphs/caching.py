@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal, TypeAlias
 
 import torch
 from torch.utils import _pytree as pytree
 
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error, nearest, warn
 from ttc.graphs.callables import Graphed, unchanged
+from ttc.graphs.graph import is_captured
 from ttc.runtime.metrics import counter, ticks
 
 Policy: TypeAlias = Literal["lru", "lfu", "first"]
@@ -65,24 +65,32 @@ class GraphCache:
         self._most, self._policy, self._options = max_graphs, policy, options
         self._graphs: dict[object, Graphed] = {}
         self._uses: Counter[object] = Counter()
-        self._told = False
-        self._lock = Lock()
+        self._told = self._captures = False
+        self._lock = RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the graph for these arguments, captured first where there is none."""
         with self._lock:
-            key = self._signature(args, kwargs)
-            found = self._graphs.pop(key, None)
-            self._uses[key] += 1
+            inside = self._captures or is_captured()  # a model that calls itself, or is part of what another graph holds
+            found = None if inside else self._graph(args, kwargs)
             if found is not None:
-                _hit()
-            elif self._has_room():
-                _MISSES.add()
-                found = self._captured(args, kwargs)
-            if found is not None:
-                self._graphs[key] = found  # behind all others, as the one used last
                 return found(*args, **kwargs)
         return self._plain(*args, **kwargs)
+
+    def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graphed | None:
+        """The graph for these arguments, behind all others as the one used last; None where it has no room."""
+        key = self._signature(args, kwargs)
+        found = self._graphs.pop(key, None)
+        if found is not None:
+            _hit()
+        elif self._has_room():
+            _MISSES.add()
+            found = self._captured(args, kwargs)
+        else:
+            return None
+        self._graphs[key] = found
+        self._uses[key] += 1
+        return found
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         leaves, spec = pytree.tree_flatten((args, kwargs))
@@ -102,15 +110,19 @@ class GraphCache:
         if self._policy == "first":
             if not self._told:
                 self._told = True
-                warnings.warn(f"more than {self._most} signatures: later ones run in PyTorch", stacklevel=3)
+                warn(f"more than {self._most} signatures: later ones run in PyTorch")
             return False
         oldest = next(iter(self._graphs))
         gone = oldest if self._policy == "lru" else min(self._graphs, key=lambda key: self._uses[key])
-        del self._graphs[gone]
+        del self._graphs[gone], self._uses[gone]
         _EVICTIONS.add()
         return True
 
     def _captured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graphed:
         parameters = tuple(p for p in self._model.parameters() if p.requires_grad) if torch.is_grad_enabled() else ()
-        with unchanged(self._model):
-            return Graphed(self._plain, args, kwargs, parameters, 1, True, self._options)
+        self._captures = True
+        try:
+            with unchanged(self._model):
+                return Graphed(self._plain, args, kwargs, parameters, 1, True, self._options)
+        finally:
+            self._captures = False

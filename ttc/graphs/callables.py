@@ -68,12 +68,18 @@ def _graphed_module(module: Any, args: tuple[Any, ...], warm_up: int, allow_unus
 def unchanged(module: torch.nn.Module) -> Iterator[None]:
     """Give buffers, and PyTorch's random numbers, what they had before."""
     kept = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
-    with torch.random.fork_rng(devices=[]):
-        yield
-    with torch.no_grad():
-        for name, buffer in module.named_buffers():
-            if name in kept:
-                buffer.copy_(kept[name])
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        _restore(module, kept)
+
+
+@torch.no_grad()
+def _restore(module: torch.nn.Module, kept: dict[str, torch.Tensor]) -> None:
+    for name, buffer in module.named_buffers():
+        if name in kept:
+            buffer.copy_(kept[name])
 
 
 class Graphed:

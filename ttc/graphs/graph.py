@@ -21,6 +21,11 @@ from ttc.graphs.tape import ReadGuard, Tape
 _NUMBERS = count()
 
 
+def is_captured() -> bool:
+    """Return whether what this thread does is being captured."""
+    return any(isinstance(mode, Tape) for mode in _get_current_dispatch_mode_stack())
+
+
 class Graph:
     """Work of PyTorch that was captured once and can be replayed on the same memory; like `torch.cuda.CUDAGraph`.
 
@@ -46,7 +51,7 @@ class Graph:
         del pool, capture_error_mode, check_input_liveness
         if self._capture is not None or self._work is not None:
             raise Error("E0814", "the graph holds work already", hint="reset() it, or take another one")
-        if any(isinstance(mode, Tape) for mode in _get_current_dispatch_mode_stack()):
+        if is_captured():
             raise Error("E0814", "a graph is captured within the capture of another one", hint="capture them one after the other")
         tape, stack = Tape(), ExitStack()
         self._infers = not torch.is_grad_enabled()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import pytest
 
 import ttc
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, TtcWarning
 
 torch: Any = pytest.importorskip("torch", reason="work of PyTorch is captured")
 nn = torch.nn
@@ -40,7 +41,7 @@ def test_policies(policy: Any, misses: int, hits: int, evictions: int) -> None:
         for count in (1, 1, 2, 3, 1, 1):
             x = rows(count)
             if policy == "first" and count == 3:
-                with pytest.warns(UserWarning, match="more than 2 signatures"):
+                with pytest.warns(TtcWarning, match="more than 2 signatures"):
                     found = model(x)
             else:
                 found = model(x)
@@ -112,6 +113,39 @@ def test_inference_without_gradients() -> None:
         model.linear.weight.add_(1)
         reference.linear.weight.add_(1)
     torch.testing.assert_close(wrapped(x), reference(x))
+
+
+class Nested(nn.Module):
+    """Calls itself, through what a cache puts in place of its forward pass."""
+
+    def forward(self, x: Any, times: int = 2) -> Any:
+        return self(x + 1, times - 1) * 2 if times else x
+
+
+def test_a_model_that_calls_itself() -> None:
+    model = ttc.graphs.cache(Nested(), target="host")
+    x = rows(3)
+    for _ in range(2):
+        torch.testing.assert_close(model(x), (x + 2) * 4)
+    assert len(model.forward._graphs) == 1
+
+
+def test_a_cached_model_inside_another_graph() -> None:
+    inner = ttc.graphs.cache(nn.Linear(4, 2), target="host")
+    outer = ttc.graphs.make_graphed_callables(lambda x: inner(x) + 1, (rows(3),), num_warmup_iters=0, target="host")
+    x = rows(3)
+    torch.testing.assert_close(outer(x), nn.functional.linear(x, inner.weight, inner.bias) + 1)
+    assert len(inner.forward._graphs) == 0
+
+
+@pytest.mark.parametrize("policy", ["lru", "lfu", "first"])
+def test_signatures_without_a_graph_are_forgotten(policy: Any) -> None:
+    model = ttc.graphs.cache(Scaled(), 2, policy, target="host")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", TtcWarning)
+        for scale in range(4):
+            model(rows(1), float(scale))
+    assert len(model.forward._graphs) == len(model.forward._uses) == 2
 
 
 def test_bad_arguments() -> None:

@@ -109,6 +109,26 @@ def test_a_late_backward_pass_is_refused() -> None:
     assert caught.value.code == "E0814"
 
 
+def test_a_capture_that_fails_changes_nothing() -> None:
+    class Reading(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.BatchNorm1d(4)
+
+        def forward(self, x: Any) -> Any:
+            y = self.norm(x)
+            return y if y.sum().item() > 0 else -y
+
+    model = Reading()
+    before, numbers = copy.deepcopy(model.state_dict()), torch.random.get_rng_state()
+    with pytest.raises(Error, match="reads a number from a tensor") as caught:
+        ttc.graphs.make_graphed_callables(model, (torch.arange(12.0).reshape(3, 4),), **HOST)
+    assert caught.value.code == "E0814"
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    assert torch.equal(torch.random.get_rng_state(), numbers)
+
+
 def test_results_are_the_callers_own() -> None:
     graphed = ttc.graphs.make_graphed_callables(lambda x: x + 1, (torch.zeros(2),), **HOST)
     first = graphed(torch.zeros(2))
