@@ -56,8 +56,11 @@ def command(console: Console, model: Path, format_: str, output: Path | None, pr
         progress.show(f"writing {output.name}")
         if form.suffix is None:
             output.mkdir(exist_ok=True)
-        for name, data in files.items():
-            write_bytes(output / name if name else output, data)
+        paths = {output / name if name else output: data for name, data in files.items()}
+        for path in paths:
+            require_output(path, model)  # all of them, before one is written
+        for path, data in paths.items():
+            write_bytes(path, data)
     listed = f" ({', '.join(files)})" if form.suffix is None else ""
     console.say(f"{output}: {size_text(sum(map(len, files.values())))}{listed}")
     return 0

@@ -21,21 +21,22 @@ class Exporter:
         what: in a line of help.
         module: has `exported(path, options, program)`, which returns the files of an export by name.
         suffix: of the one file that is written; None for a folder of several.
-        formats: of `--format` that it takes beside the default; none where they are the compilation's.
+        formats: of `--format` that it takes beside the default; None where they are the compilation's.  Empty: the model's own types are
+            written, and no device multiplies, so that `--fidelity` says nothing either.
     """
 
     what: str
     module: str
     suffix: str | None
-    formats: tuple[str, ...] = ()
+    formats: tuple[str, ...] | None
 
 
 EXPORTERS: dict[str, Exporter] = {
     "ttnn": Exporter(
         "a folder of a Python module for TT-NN and its weights", "ttc.exporters.ttnn.entry", None, ("Float32", "Float16_b", "Bfp8_b")
     ),
-    "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx"),
-    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml"),
+    "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", ()),
+    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None),
 }
 
 
@@ -53,11 +54,19 @@ def exported(name: str, path: Path, options: CompileOptions, program: str | None
     Args:
         path: a model, IR text, or an archive where the format is made of netlists.
         program: which of several programs of the model.
-    Raises: E0101 for a format of numbers that the exporter does not write, E0503 for ops that it has no form of, all at once; what
-        compilation raises.
+    Raises: E0101 for a format of numbers or a fidelity that the exporter does not write, E0503 for ops that it has no form of, all at
+        once; what compilation raises.
     """
     found = exporter(name)
-    if "format" in options.given and options.storage_format is not None and found.formats and options.format not in found.formats:
-        known = ", ".join(found.formats)
-        raise Error("E0101", f"--to {name} does not write --format {options.format}", hint=f"it writes {known}")
+    if found.formats is not None:
+        _require_format(name, found.formats, options)
     return importlib.import_module(found.module).exported(path, options, program)
+
+
+def _require_format(name: str, formats: tuple[str, ...], options: CompileOptions) -> None:
+    """Raises E0101 for a format or fidelity that somebody asked for and the exporter does not write."""
+    hint = f"it writes {', '.join(formats)}" if formats else "it writes the model's own types"
+    if options.storage_format is not None and options.format not in formats:
+        raise Error("E0101", f"--to {name} does not write --format {options.format}", hint=hint)
+    if options.fidelity is not None and not formats:
+        raise Error("E0101", f"--to {name} does not write --fidelity {options.fidelity}", hint=hint)

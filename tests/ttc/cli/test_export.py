@@ -39,7 +39,16 @@ def test_a_folder_for_ttnn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     text = (folder / "model.py").read_text()
     assert "    # rectified\n" in text
     assert "    relu = ttnn.relu(sent, memory_config=L1)\n" in text
-    assert "(model.py, weights.safetensors)" in capsys.readouterr().out
+    assert "(weights.safetensors, model.py)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["model.py", "weights.safetensors"])
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    folder = tmp_path / "out"
+    (folder / name).mkdir(parents=True)
+    assert main(["export", str(written(tmp_path, TEXT)), "--to", "ttnn", "-o", str(folder)]) == 2
+    assert f"cannot write {folder / name}: it exists and is not a regular file" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == [name]
 
 
 def test_a_netlist(tmp_path: Path) -> None:
@@ -62,6 +71,8 @@ def test_all_refused_ops_are_named_before_anything_is_written(tmp_path: Path, ca
     [
         (["--to", "ttn"], "there is no export to 'ttn'"),
         (["--to", "ttnn", "--format", "Bfp2"], "--to ttnn does not write --format Bfp2"),
+        (["--to", "onnx", "--format", "Float16_b"], "--to onnx does not write --format Float16_b"),
+        (["--to", "onnx", "--fidelity", "LoFi"], "--to onnx does not write --fidelity LoFi"),
         (["--to", "ttnn", "--target", "e150"], "TT-NN does not run on 'e150'"),
         (["--to", "ttnn", "--program", "backward"], "there is no program 'backward'"),
         (["--to", "netlist", "--program", "forward"], "a netlist holds all programs"),
@@ -79,6 +90,8 @@ def test_an_archive_has_no_ops_of_nn(tmp_path: Path, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     assert main(["export", str(archive), "--to", "ttnn", "-o", str(tmp_path / "out")]) == 2
     assert "holds no ops of dialect nn" in capsys.readouterr().err
+    assert main(["export", str(archive), "--to", "netlist", "--fidelity", "LoFi", "-o", str(tmp_path / "out.yaml")]) == 2
+    assert "not of --fidelity LoFi" in capsys.readouterr().err
     assert main(["export", str(archive), "--to", "netlist", "-o", str(tmp_path / "out.yaml")]) == 0
 
 

@@ -30,4 +30,4 @@ def export(graph: ModelGraph, format_: str | None = None, fidelity: str | None =
     write_body(emitter)
     text = module_text(emitter, fidelity or ("HiFi2" if weight_format == BFLOAT8 else "HiFi4"))
     weights = save({name: weight.array for name, weight in emitter.weights.stored.items()})
-    return {MODULE: text.encode(), WEIGHTS: weights}
+    return {WEIGHTS: weights, MODULE: text.encode()}  # in this order: a module that is there has its weights
