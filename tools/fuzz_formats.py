@@ -73,6 +73,16 @@ def compile_to_nn(path: Path) -> None:
         compile_path(path, resolve(CompileOptions, {**options, "batch": 1}))
 
 
+def sum_up(path: Path) -> None:
+    """As `ttc trace merge` and `ttc trace summary` do, but for what is written."""
+    from ttc.profiler.merging import merge
+    from ttc.profiler.reading import read_trace
+    from ttc.profiler.summary import summary_of
+
+    str(summary_of(read_trace(path)))
+    merge([path, path])
+
+
 def resume(path: Path) -> None:
     """Compile IR text from the stage that it says it is at to the next one, or read it only if there is none."""
     from ttc.compiler.driver import compile_source

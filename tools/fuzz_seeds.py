@@ -19,6 +19,7 @@ from fuzz_formats import (
     read_target,
     resume,
     sealed,
+    sum_up,
     unzipped,
     zipped,
 )
@@ -274,6 +275,18 @@ def options_seeds(_: Path) -> list[Files]:
     return [{"ttc.toml": _OPTIONS.encode()}]
 
 
+def trace_seeds(_: Path) -> list[Files]:
+    """A trace of ours, and one in the words of PyTorch's profiler."""
+    from ttc.profiler import profile, region
+
+    with profile() as profiler, region("step"):
+        pass
+    event = {"ph": "X", "cat": "job", "name": "matmul", "pid": 7, "tid": "main", "ts": 12.5, "dur": 3, "args": {"flops": 64, "bytes": 96}}
+    flow = {"ph": "s", "id": 1, "name": "ac2g", "pid": 7, "tid": 1, "ts": 12.5}
+    theirs = {"traceEvents": [event, flow], "baseTimeNanoseconds": 1000, "distributedInfo": {"rank": 1}}
+    return [{"m.json": json.dumps(trace).encode()} for trace in (profiler.trace(), theirs, [event])]
+
+
 FORMATS = {
     found.name: found
     for found in (
@@ -286,6 +299,7 @@ FORMATS = {
         Format("buda", "m.yaml", buda_seeds, read_buda),
         Format("target", "m.yaml", target_seeds, read_target),
         Format("options", "ttc.toml", options_seeds, read_options),
+        Format("trace", "m.json", trace_seeds, sum_up),
         Format("keras_tf", "m.keras", keras_seeds, trace_keras, zipped, ("tensorflow", "keras", "h5py"), slow=True),
         Format("pt2", "m.pt2", pt2_seeds, compile_pt2, zipped, ("torch",)),
     )

@@ -118,13 +118,13 @@ class Recurrent(nn.Module):
 
 
 def plain_images() -> nn.Module:
-    """Three convolutions of 3x3 with batch norm and max pools, then two linear layers: images of 3x64x64."""
+    """Make a network of three convolutions of 3x3 with batch norm and max pools and two linear layers, for images of 3x64x64."""
     stages = [layer for i, m in ((3, 8), (8, 16), (16, 16)) for layer in (*convolution(i, m, 3), nn.ReLU(), nn.MaxPool2d(2))]
     return nn.Sequential(*stages, nn.Flatten(), nn.Linear(16 * 64, 32), nn.ReLU(), nn.Linear(32, CLASSES))
 
 
 def transformers_model(kind: str, config: str, **sizes: Any) -> nn.Module:
-    """A model of transformers with random weights, and no dropout of any kind."""
+    """Make a model of transformers with random weights, and no dropout of any kind."""
     import transformers
 
     known = getattr(transformers, config)(**sizes)
@@ -164,7 +164,7 @@ NETWORKS: dict[str, Callable[[], Small]] = {
 
 
 def small(name: str) -> Small:
-    """The network of that name, the same in every process."""
+    """Make the network of that name, the same in every process."""
     torch.manual_seed(0)
     found = NETWORKS[name]()
     found.network.train()

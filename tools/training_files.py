@@ -21,7 +21,7 @@ FRAMEWORKS = ("torch", "tensorflow", "keras", "jax", "onnxruntime")
 
 
 def main() -> int:
-    """See above."""
+    """Train as the command line says, save gradients and weights, and tell of frameworks that were loaded, which is status 1."""
     model, loss, optimizer, accumulate, rows, weights = sys.argv[1:]
     with np.load(rows) as bundle:
         batches = list(zip(bundle["x"], bundle["y"], strict=True))

@@ -64,7 +64,7 @@ class ModelGraph:
 
 
 def dtype_of(kind: TensorType) -> np.dtype:
-    """The numpy dtype of a tensor of stage nn."""
+    """Return the numpy dtype of a tensor of stage nn."""
     return format_named(kind.format).array_dtype
 
 

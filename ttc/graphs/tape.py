@@ -169,7 +169,7 @@ class ReadGuard(TorchFunctionMode):
 
 
 def refusal(message: str) -> Error:
-    """An error about what the user's program does: E0814, at the line that does it."""
+    """Make the error for something that the user's program does and no graph can: E0814, at the line that does it."""
     hint = "a graph does the same at each replay: leave what depends on data out of it, and capture what lies before and behind"
     return Error("E0814", message, where=_line(), hint=hint)
 

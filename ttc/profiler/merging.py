@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ttc.dialects.core.errors import Error, warn
-from ttc.profiler.reading import Trace, checked_trace, read_trace
+from ttc.profiler.reading import Trace, checked_trace, is_time, read_trace
 
 _FLOW_PHASES = frozenset("stfbne")
 """Phases of events that belong together by an `id`."""
@@ -76,7 +76,7 @@ def _processes(traces: Sequence[Trace]) -> dict[tuple[int, int | str], int]:
 
 def _moved(event: Mapping[str, Any], trace: int, shift: float, pid: int) -> dict[str, Any]:
     moved = {**event, "pid": pid}
-    if "ts" in event:
+    if is_time(event.get("ts")):  # metadata may have anything there
         moved["ts"] = round(event["ts"] + shift, 3)
     if event["ph"] in _FLOW_PHASES and "id" in event:
         moved["id"] = f"{trace}:{event['id']}"

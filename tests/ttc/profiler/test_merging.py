@@ -54,6 +54,13 @@ def test_flows_of_two_traces_stay_apart() -> None:
     assert ids == ["0:1", "1:1"]
 
 
+@pytest.mark.parametrize("time", ["now", None, [1]])
+def test_times_of_metadata_may_be_anything(time: Any) -> None:
+    trace = trace_of(0, 1000)
+    trace["traceEvents"][0]["ts"] = time
+    assert merge([trace_of(1, 0), trace])["traceEvents"][2]["ts"] == time
+
+
 def test_a_trace_without_a_clock_is_warned_of() -> None:
     with pytest.warns(TtcWarning, match="baseTimeNanoseconds"):
         merged = merge([trace_of(0, 4_000), trace_of(1, None)])

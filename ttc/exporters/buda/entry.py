@@ -14,14 +14,14 @@ from ttc.options import CompileOptions
 def exported(path: Path, options: CompileOptions, program: str | None) -> dict[str, bytes]:
     """Export a model, or an archive compiled with --kernels buda, as a netlist in the Buda format.
 
-    Raises: E0101 for a program's name: a netlist holds all; for a format or fidelity of an archive; E0503 for an op that Buda lacks; what compilation or loading raises.
+    Raises: E0101 for a program's name, as a netlist holds all, and for a format or fidelity of an archive, which has its own; E0503 for an
+        op that Buda lacks; what compilation or loading raises.
     """
     if program is not None:
         raise Error("E0101", "a netlist holds all programs", hint="leave out --program")
     if path.suffix.lower() == ".tti":
-        asked = [
-            f"--{name} {value}" for name, value in (("format", options.storage_format), ("fidelity", options.fidelity)) if value is not None
-        ]
+        given = {"format": options.storage_format, "fidelity": options.fidelity}
+        asked = [f"--{name} {value}" for name, value in given.items() if value is not None]
         if asked:
             raise Error("E0101", f"an archive is of the formats that it was compiled with, not of {asked[0]}", hint="export the model")
         from ttc.runtime.loader import load_program

@@ -209,30 +209,7 @@ def scaled_dot_product_attention(
     return made(F.scaled_dot_product_attention(queries, *repeated, attn_mask=mask, is_causal=is_causal, scale=scale), q)
 
 
-def split_query_key_value_and_split_heads(
-    x: Tensor, *, num_heads: int, memory_config: str, num_kv_heads: int | None = None, transpose_key: bool = True
-) -> tuple[Tensor, Tensor, Tensor]:
-    (values,) = tiles(x)
-    assert values.ndim == 3
-    batch, rows, width = values.shape
-    others = num_kv_heads or num_heads
-    size = width // (num_heads + 2 * others)
-    parts = values.split([num_heads * size, others * size, others * size], -1)
-    q, k, v = (p.reshape(batch, rows, -1, size).transpose(1, 2) for p in parts)
-    return made(q, x), made(k.mT if transpose_key else k, x), made(v, x)
-
-
-def concatenate_heads(x: Tensor, *, memory_config: str) -> Tensor:
-    (values,) = tiles(x)
-    batch, heads, rows, width = values.shape
-    return made(values.transpose(1, 2).reshape(batch, rows, heads * width), x)
-
-
-transformer = types.SimpleNamespace(
-    scaled_dot_product_attention=scaled_dot_product_attention,
-    split_query_key_value_and_split_heads=split_query_key_value_and_split_heads,
-    concatenate_heads=concatenate_heads,
-)
+transformer = types.SimpleNamespace(scaled_dot_product_attention=scaled_dot_product_attention)
 
 
 # ---- images -----------------------------------------------------------------------------------------------------------------------------
