@@ -83,21 +83,39 @@ def _guarded(arguments: list[str], console: Console) -> int:
         return status
     except BrokenPipeError:
         raise
-    except (KeyboardInterrupt, click.Abort):
-        console.error("interrupted")
-        return EXIT_INTERRUPTED
-    except click.ClickException as error:
-        return _report(_as_error(error), console)
-    except Error as error:
-        return _report(error, console)
-    except MemoryError:
-        return _report(no_room("something that this needs does not fit"), console)
-    except ImportError as error:
-        return _report(_unloadable(error), console)
-    except OSError as error:
-        return _report(Error("E0104", f"the system refused: {error}"), console)
-    except Exception as error:
-        return _report(Error("E0901", f"internal error: {type(error).__name__}: {error}"), console)
+    except (KeyboardInterrupt, Exception) as error:
+        if _is_interrupt(error):
+            console.error("interrupted")
+            return EXIT_INTERRUPTED
+        return _report(_told(error), console)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt led to the error: Python and libraries put errors of their own in its place, as `__set_name__` does."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt | click.Abort):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _told(error: BaseException) -> Error:
+    """What ended a command, as an error of ours."""
+    match error:
+        case Error():
+            return error
+        case click.ClickException():
+            return _as_error(error)
+        case MemoryError():
+            return no_room("something that this needs does not fit")
+        case ImportError():
+            return _unloadable(error)
+        case OSError():
+            return Error("E0104", f"the system refused: {error}")
+        case _:
+            return Error("E0901", f"internal error: {type(error).__name__}: {error}")
 
 
 def _invoke(arguments: list[str], console: Console) -> int:

@@ -98,6 +98,18 @@ def test_statuses(error: BaseException, status: int, monkeypatch: pytest.MonkeyP
     assert ("please report" in captured) == (status == 3)
 
 
+def test_an_interrupt_that_python_wraps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python 3.11 raises an error of its own for what ends `__set_name__`; libraries do so elsewhere."""
+
+    class Field:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ttc.cli.targets.command, "callback", lambda **_: type("Owner", (), {"field": Field()}))
+    assert main(["targets"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_a_full_disk_behind_stdout(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         child = process("targets", stdout=full)
