@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from ttc.compat.names import RefusalFinder
 from ttc.dialects.core.errors import Error, nearest
 
 NAMES: tuple[str, ...] = ("poptorch", "pybuda", "torchdistpackage")
@@ -25,6 +26,8 @@ def install(name: str) -> ModuleType:
         raise Error("E0101", f"there is no module of ttc for '{str(name)[:80]}'", hint=nearest(str(name), NAMES))
     if is_installed(name):
         raise Error("E0104", f"{name} itself is installed, and nothing may stand in for it", hint=f"pip uninstall {name}")
+    if not any(isinstance(finder, RefusalFinder) for finder in sys.meta_path):
+        sys.meta_path.append(RefusalFinder())
     module = import_module(f"{__name__}.{name}")
     sys.modules[name] = module
     for inner, submodule in getattr(module, "SUBMODULES", {}).items():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
+from typing import NoReturn
 
 from ttc.dialects.core.errors import Error, warn
+from ttc.dialects.core.records import record
 
 _TOLD: set[str] = set()
 """Names whose spelling of ours was told in this process."""
@@ -40,28 +43,60 @@ class Ignoring:
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         if name.startswith("__") or name not in self._effectless:
-            return refusing(self._name, self._refused)(name)  # pyright: ignore[reportReturnType] - it raises
+            Refusing(self._name, self._refused)(name)
         ignored(f"{self._name}.{name}", self._effectless[name])
         return lambda *_given, **_named: self._owner
 
 
-def refusing(module: str, refused: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module: a refused name is E0105 with its reason, any other an AttributeError.
+class RefusedName(Error, AttributeError):
+    """Says why a name of another project is refused: to `hasattr` and `getattr` with a default the name is missing."""
 
-    Args:   module: name that scripts know it by.  refused: reasons by name.
+
+class RefusedImport(Error, ImportError):
+    """Says why a name of another project cannot be imported."""
+
+
+@record
+class Refusing:
+    """The `__getattr__` of a module or object: a refused name is E0105 with its reason, any other an AttributeError.
+
+    Args:
+        owner: what scripts know the module or the kind of object by.
+        refused: reasons by name.
     """
 
-    def lookup(name: str) -> object:
-        if name in refused:
-            raise Error("E0105", f"{module}.{name} is not supported: {refused[name]}")
-        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    owner: str
+    refused: Mapping[str, str]
 
-    return lookup
+    def __call__(self, name: str) -> NoReturn:
+        """Raise the error of a name that is looked up."""
+        if name in self.refused:
+            raise RefusedName("E0105", self.reason(name))
+        raise AttributeError(f"'{self.owner}' has no attribute '{name}'")
+
+    def reason(self, name: str) -> str:
+        """Say why a refused name is refused."""
+        return f"{self.owner}.{name} is not supported: {self.refused[name]}"
+
+
+class RefusalFinder:
+    """A finder of Python's imports, asked after all others, that finds no module and gives the reasons of refused names.
+
+    Python's `from module import name` hides what the module's `__getattr__` says, and then looks for a submodule of that name, as modules
+    with a `__path__` can have them: that search ends here.
+    """
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """Raise RefusedImport for a name that the module before its last dot refuses."""
+        module, _, name = fullname.rpartition(".")
+        lookup = getattr(sys.modules.get(module), "__dict__", {}).get("__getattr__")
+        if isinstance(lookup, Refusing) and name in lookup.refused:
+            raise RefusedImport("E0105", lookup.reason(name))
 
 
 def submodule(module: str, name: str, members: Mapping[str, object], refused: Mapping[str, str] | None = None) -> ModuleType:
-    """Make a submodule of these members, which refuses other names as `refusing` does."""
+    """Make a submodule of these members, which refuses other names as `Refusing` does."""
     made = ModuleType(f"{module}.{name}", f"Names of {module}.{name}, translated.")
     made.__dict__.update(members)
-    made.__dict__["__getattr__"] = refusing(f"{module}.{name}", refused or {})
+    made.__dict__.update(__getattr__=Refusing(f"{module}.{name}", refused or {}), __path__=[])
     return made

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import ttc
-from ttc.compat.names import ignored, refusing, told
+from ttc.compat.names import Refusing, ignored, told
 from ttc.compat.poptorch_blocks import BLOCKS
 from ttc.compat.poptorch_data import DATA
 from ttc.compat.poptorch_ops import MODEL_OPS, printer
@@ -107,10 +107,8 @@ class PoplarExecutor:
         self.executor.close()
 
     def __getattr__(self, name: str) -> Any:
-        if name in REFUSED_OF_EXECUTORS:
-            raise Error("E0105", f"PoplarExecutor.{name} is not supported: {REFUSED_OF_EXECUTORS[name]}")
-        if name == "model":
-            raise AttributeError(name)
+        if name == "model" or name in REFUSED_OF_EXECUTORS:
+            Refusing("PoplarExecutor", REFUSED_OF_EXECUTORS)(name)
         return getattr(self.model, name)
 
 
@@ -227,4 +225,5 @@ globals().update(NAMES)
 globals().update(BLOCKS)
 globals().update(DATA)
 globals().update(MODEL_OPS)
-__getattr__ = refusing("poptorch", REFUSED)
+__path__: list[str] = []
+__getattr__ = Refusing("poptorch", REFUSED)

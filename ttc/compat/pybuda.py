@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ttc.compat import pybuda_enums as enums
-from ttc.compat.names import refusing, submodule
+from ttc.compat.names import Refusing, submodule
 from ttc.compat.pybuda_compiler import CompilerConfig, _get_global_compiler_config
 from ttc.compat.pybuda_config import MODULE, OVERRIDES
 from ttc.compat.pybuda_config import REFUSED as REFUSED_OVERRIDES
@@ -59,4 +59,5 @@ REFUSED: dict[str, str] = {
 """Names that mean nothing here, with the reason."""
 globals().update(CALLS, **OVERRIDES, **_ENUMS, **_MODULES, **_DEVICES, **_OTHERS)
 globals().update({name: made for name, made in SUBMODULES.items() if "." not in name})
-__getattr__ = refusing("pybuda", REFUSED)
+__path__: list[str] = []
+__getattr__ = Refusing("pybuda", REFUSED)

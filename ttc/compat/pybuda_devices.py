@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ttc.api import compile
-from ttc.compat.names import ignored
+from ttc.compat.names import Refusing, ignored
 from ttc.compat.pybuda_config import CONFIG
 from ttc.compat.pybuda_enums import REFUSED_OF_DEVICES
 from ttc.compat.pybuda_image import TTDeviceImage
@@ -102,9 +102,7 @@ class Device:
         current().wait()
 
     def __getattr__(self, name: str) -> Any:
-        if name in REFUSED_OF_DEVICES:
-            raise Error("E0105", f"{type(self).__name__}.{name} is not supported: {REFUSED_OF_DEVICES[name]}")
-        raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        Refusing(type(self).__name__, REFUSED_OF_DEVICES)(name)
 
 
 _BOARDS = {("n150", 2): "n300", ("n300", 2): "n300"}

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ttc import nn
+from ttc.compat.names import Refusing
 from ttc.compat.pybuda_enums import REFUSED_OF_MODULES
 from ttc.dialects.core.errors import Error
 from ttc.ops.arrays import array_of
@@ -96,9 +97,7 @@ class Module:
         return self.device
 
     def __getattr__(self, name: str) -> Any:
-        if name in REFUSED_OF_MODULES:
-            raise Error("E0105", f"{type(self).__name__}.{name} is not supported: {REFUSED_OF_MODULES[name]}")
-        raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        Refusing(type(self).__name__, REFUSED_OF_MODULES)(name)
 
     def run(self, *args: Any) -> tuple[Tensor, ...]:
         """Run inference of one input on a device of its own."""

@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.pipelining.schedules import Schedule1F1B, ScheduleGPipe
 
-from ttc.compat.names import refusing, submodule, told
+from ttc.compat.names import Refusing, submodule, told
 from ttc.dialects.core.errors import Error
 from ttc.dist import clipping
 from ttc.dist.cutting import partition
@@ -77,7 +77,7 @@ class ProcessTopology:
                 return lambda: self.mesh.is_first(dimension)
             if name == f"is_last_in_{long}_group":
                 return lambda: self.mesh.is_last(dimension)
-        return refusing("torchdistpackage.tpc", REFUSED_GROUPS)(name)  # pyright: ignore[reportReturnType] - it raises
+        Refusing("torchdistpackage.tpc", REFUSED_GROUPS)(name)
 
 
 class _Function(nn.Module):
@@ -237,4 +237,5 @@ SUBMODULES: dict[str, ModuleType] = {
     **{f"parallel.pipeline_parallel.{name}": module for name, module in _PARTS.items()},
 }
 """SUBMODULES holds the modules inside torchdistpackage by name."""
-__getattr__ = refusing("torchdistpackage", REFUSED)
+__path__: list[str] = []
+__getattr__ = Refusing("torchdistpackage", REFUSED)

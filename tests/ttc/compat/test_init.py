@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from ttc import compat
-from ttc.compat.names import refusing, submodule, told
+from ttc.compat.names import RefusalFinder, Refusing, submodule, told
 from ttc.dialects.core.errors import Error, TtcWarning
 
 NAME = "foreign_project"
@@ -50,12 +51,48 @@ def test_an_unknown_project_is_refused(foreign: ModuleType) -> None:
 
 
 def test_refused_names_give_their_reason_and_others_none() -> None:
-    lookup = refusing("other", {"reset": "nothing is kept"})
+    lookup = Refusing("other", {"reset": "nothing is kept"})
     with pytest.raises(Error, match="nothing is kept") as raised:
         lookup("reset")
     assert raised.value.code == "E0105"
     with pytest.raises(AttributeError, match="'other' has no attribute 'more'"):
         lookup("more")
+
+
+def test_a_refused_name_is_missing_to_hasattr(foreign: ModuleType) -> None:
+    optim = compat.install(NAME).optim
+    assert not hasattr(optim, "LAMB")
+    assert getattr(optim, "LAMB", 3) == 3
+    with pytest.raises(Error, match="there is no silicon") as raised:
+        optim.LAMB  # noqa: B018
+    assert (raised.value.code, isinstance(raised.value, AttributeError)) == ("E0105", True)
+
+
+@pytest.mark.parametrize("statement", ["from {0}.optim import LAMB", "import {0}.optim.LAMB", "from {0}.optim import SGD, LAMB"])
+def test_an_import_of_a_refused_name_gives_its_reason(foreign: ModuleType, statement: str) -> None:
+    compat.install(NAME)
+    with pytest.raises(Error, match="there is no silicon") as raised:
+        exec(statement.format(NAME), {})
+    assert (raised.value.code, isinstance(raised.value, ImportError)) == ("E0105", True)
+    with pytest.raises(ImportError, match="cannot import name 'Adam'"):
+        exec(f"from {NAME}.optim import Adam", {})
+    assert sum(isinstance(finder, RefusalFinder) for finder in sys.meta_path) == 1
+
+
+@pytest.mark.parametrize("project", ["poptorch", "pybuda", "torchdistpackage"])
+def test_every_refused_name_of_a_project_is_missing_and_its_import_tells_why(project: str) -> None:
+    pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+    module = compat.install(project)
+    refusing = [vars(owner)["__getattr__"] for owner in (module, *module.SUBMODULES.values())]
+    try:
+        for lookup in refusing:
+            for name, reason in lookup.refused.items():
+                assert not hasattr(sys.modules[lookup.owner], name)
+                with pytest.raises(ImportError, match=re.escape(f"{lookup.owner}.{name} is not supported: {reason}")):
+                    exec(f"from {lookup.owner} import {name}", {})
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == project]:
+            del sys.modules[name]
 
 
 def test_spellings_of_ours_are_told_once(recwarn: pytest.WarningsRecorder) -> None:
