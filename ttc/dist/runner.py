@@ -29,7 +29,7 @@ from ttc.dist.processes import Mesh
 from ttc.dist.sharded import broadcast, made_optimizer
 from ttc.dist.sharding import Sharding, replicated, reshard
 from ttc.dist.shares import SharedLoss
-from ttc.dist.signatures import Shapes, hash_of, microbatch_of
+from ttc.dist.signatures import Shapes, hash_of, hash_of_modes, microbatch_of
 from ttc.dist.stages import Backward, Crossing
 
 SCHEDULES: dict[str, type[Any]] = {
@@ -237,7 +237,10 @@ class Runner:
         return self._lines[key]
 
     def _agreed(self, x: Any, named: dict[str, torch.Tensor], target: Any) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], int]:
-        """The first microbatch of inputs, and a number of the shapes of all processes.  Raises E0801 in all if one cannot divide rows."""
+        """The first microbatch of inputs, and a number of the shapes and modes of all processes.
+
+        Raises E0801 in all if one cannot divide rows.
+        """
         refusal: Error | None = None
         inputs: list[torch.Tensor] = []
         extra: dict[str, torch.Tensor] = {}
@@ -247,7 +250,8 @@ class Runner:
             microbatch_of([] if target is None else [target], self._microbatches)
         except Error as error:
             refusal = error
-        shapes = torch.tensor([hash_of([*inputs, *extra.values()]), 0 if refusal is None else 1])
+        modes = sum(hash_of_modes(part) for part in self.stages)
+        shapes = torch.tensor([hash_of([*inputs, *extra.values()]) + modes, 0 if refusal is None else 1])
         dist.all_reduce(shapes)
         if refusal is not None:
             raise refusal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
 from itertools import count
 from pathlib import Path
@@ -20,10 +20,11 @@ from ttc.dist.clipping import clip_grad_norm_
 from ttc.dist.compiling import compile_part
 from ttc.dist.failures import COMPILING, naming
 from ttc.dist.names import ModelTensors, Names
+from ttc.dist.passes import SharedPasses
 from ttc.dist.processes import Mesh
 from ttc.dist.processes import mesh as mesh_of_all
 from ttc.dist.sharding import Sharding, replicated, reshard, sharing_optimizer
-from ttc.dist.signatures import hash_of
+from ttc.dist.signatures import hash_of, hash_of_modes
 from ttc.dist.stages import precision_of
 
 _NUMBERS = count()
@@ -53,13 +54,16 @@ class Sharded(nn.Module):
         compile_part(model, target)
         self._inner = (replicated(inner, mesh, sharding, target),)  # in a tuple: its parameters are those of `module`
         self._seen: set[tuple[object, ...]] = set()
-        self._checkpoints, self._steps = Checkpointed(mesh, f"sharded {next(_NUMBERS)}"), 0
+        name = f"sharded {next(_NUMBERS)}"
+        self._passes, self._checkpoints, self._steps = SharedPasses(mesh, name), Checkpointed(mesh, name), 0
 
     def forward(self, *x: Any, **named: Any) -> Any:
-        """Run the model for this process's rows."""
-        self._wait_for((*x, *named.values()))
+        """Run the model for this process's rows.
+
+        All processes call it together, unless it is for no gradients and parameters are whole.  Raises E0811.
+        """
         cast = nullcontext() if self._autocast is None else torch.autocast("cpu", self._autocast)
-        with naming(self._mesh, "a forward pass"), cast:
+        with naming(self._mesh, "a forward pass"), self._begun((*x, *named.values())), cast:
             outputs = self._inner[0](*x, **named)
         if not torch.is_grad_enabled():
             reshard(self._inner)
@@ -112,12 +116,16 @@ class Sharded(nn.Module):
         reshard(self._inner)
         return self._names.now((self.module,))
 
-    def _wait_for(self, given: Sequence[Any]) -> None:
-        """Be patient in a pass with new shapes, which are compiled meanwhile: others may take longer."""
+    def _begun(self, given: Sequence[Any]) -> AbstractContextManager[None]:
+        """Begin a pass, in which all are patient if one of them has new shapes, for which it compiles."""
         tensors = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor)]
-        key = (hash_of(tensors), self.training, torch.is_grad_enabled())
-        self._mesh.wait(None if key in self._seen else COMPILING)
+        key = (hash_of(tensors), hash_of_modes(self.module), torch.is_grad_enabled())
+        is_new = key not in self._seen
         self._seen.add(key)
+        if not torch.is_grad_enabled() and not self._sharding.is_cut(self._mesh):
+            return self._passes.alone() if is_new else nullcontext()
+        self._mesh.wait(COMPILING if self._passes.begin(is_new) else None)
+        return nullcontext()
 
 
 class _Inner(nn.Module):

@@ -153,3 +153,11 @@ def hash_of(tensors: Iterable[torch.Tensor]) -> int:
         for value in (*tensor.shape, len(str(tensor.dtype)), sum(map(ord, str(tensor.dtype)))):
             number = (number * 1_000_003 + value + 1) % (1 << 40)
     return number
+
+
+def hash_of_modes(module: nn.Module) -> int:
+    """Return a number of the modes of a module and those inside, and of which parameters are trained: what is compiled depends on both."""
+    number = 0
+    for flag in (*(inner.training for inner in module.modules()), *(p.requires_grad for p in module.parameters())):
+        number = (number * 3 + flag + 1) % (1 << 40)
+    return number

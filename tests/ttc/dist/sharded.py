@@ -45,10 +45,9 @@ class Alone:
 
 
 def rows(of: Mesh) -> slice:
-    """The rows of this process, of those of a batch."""
+    """The rows of this process, of those of a batch; of three processes the last one has one row more."""
     place = of.coordinate("data") * of.size("shard") + of.coordinate("shard")
-    each = ROWS // of.replicas()
-    return slice(place * each, (place + 1) * each)
+    return slice(place * ROWS // of.replicas(), (place + 1) * ROWS // of.replicas())
 
 
 def made(of: Mesh, stage: int, folder: str | None, units: tuple[type[nn.Module], ...]) -> tuple[Sharded, torch.optim.Optimizer]:
