@@ -66,3 +66,13 @@ def test_numbers_that_depend_on_values_are_named(compiled: Compile) -> None:
 
     with pytest.warns(UserWarning, match=r"\n  bernoulli\.default .* random numbers that depend on values\n  multinomial\.default"):
         check(compiled(function, fallback=True), function, torch.tensor([0.2, 0.5, 0.7]))
+
+
+def test_dropouts_of_whole_channels_and_alpha_dropouts(compiled: Compile) -> None:
+    def function(x: Any) -> Any:
+        channels = F.dropout2d(x, 0.3) + F.dropout3d(x[None], 0.3)[0]
+        return channels + F.alpha_dropout(x, 0.3, training=True) + F.feature_alpha_dropout(x, 0.3, training=True)
+
+    x = torch.linspace(-1, 1, 4 * 5 * 6).reshape(4, 5, 6, 1)
+    check(compiled(function), function, x)
+    assert not torch.equal(function(x), function(x))

@@ -18,6 +18,7 @@ from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.aliases import aliases_as_one
 from ttc.importers.torch.decompositions import decompositions
 from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Held, Input, import_graph
+from ttc.importers.torch.kept_dropouts import kept_dropouts
 from ttc.importers.torch.no_grad import detached_blocks
 from ttc.importers.torch.sizes import static_specs, user_inputs
 from ttc.importers.torch.tracing import tracing
@@ -116,7 +117,13 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     reshapes.
     """
     views = program.graph.find_nodes(op="call_function", target=torch.ops.aten.view.default)
-    with tracing("E0203", "PyTorch cannot take the program apart"), aliases_as_one(program), detached_blocks(program.graph_module):
+    module = program.graph_module
+    with (
+        tracing("E0203", "PyTorch cannot take the program apart"),
+        aliases_as_one(program),
+        detached_blocks(module),
+        kept_dropouts(module),
+    ):
         try:
             for node in views:
                 node.target = torch.ops.aten.reshape.default
