@@ -132,6 +132,9 @@ fuzz: $(VENV)/.test  ## damage small files of every format, COUNT of each (1000)
 check-agreement: $(VENV)/.test  ## see that ttc check and ttc compile agree on random models, COUNT of them (200)
 	$(BIN)/python tools/check_agreement.py --count $(or $(COUNT),200)
 
+check-kills: $(VENV)/.test  ## kill ttc train at COUNT random moments (20), let it go on, and compare all bits with a run that was not killed
+	$(BIN)/python tools/check_kills.py --count $(or $(COUNT),20)
+
 check-generation: $(VENV)/.test  ## compare generated tokens with those of transformers, for seven kinds of models on host and device
 	$(BIN)/python tools/check_generation.py
 
