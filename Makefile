@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 # Types are those of Python 3.11, for which alone every framework has a build.
 TYPE := $(if $(filter file,$(origin PYTHON)),type)
 WORKERS ?= 2
+# Tests start many processes: what Python has compiled is kept, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 SEEDS ?= $(shell for i in 1 2 3 4 5; do echo $$RANDOM; done)
 
 .PHONY: $(shell sed -nE 's/^([a-z-]+):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
@@ -19,8 +21,10 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## write a ResNet-50, compile it, run it, compare it with onnxruntime
 	$(BIN)/python tools/demo.py
 
-test: lint $(TYPE)  ## lint, type check, and run every test; PYTHON=python3.12 or python3.13 takes another Python
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
+test: lint  ## lint, and run every test while types are checked; PYTHON=python3.12 or python3.13 takes another Python
+	@$(if $(TYPE),$(BIN)/basedpyright >$(VENV)/types.txt 2>&1 & types=$$!; trap 'kill $$types 2>/dev/null' EXIT;) \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15; status=$$?; \
+	$(if $(TYPE),wait $$types || status=1; cat $(VENV)/types.txt;) exit $$status
 
 test-orders: $(VENV)/.test  ## run every test in five random orders, or in those of SEEDS="1 2"
 	@failed=; for seed in $(SEEDS); do \
