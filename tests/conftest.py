@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, register_random, settings
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.draws import EXAMPLES, drawing
+from ttc.dialects.core.garbage import uncollected
 
 CACHE = "TTC_CACHE_DIR"
 LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -46,6 +48,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chance = random.Random(seed)
         modules = {path: chance.random() for path in sorted({item.path for item in items})}
         items.sort(key=lambda item: (modules[item.path], chance.random()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without searches for cyclic garbage, and keep what came of it, frameworks and tests that live on, out of later searches."""
+    with uncollected():
+        result = yield
+        gc.freeze()
+    gc.set_threshold(10_000, 10, 10)  # most of what a test makes goes as soon as nothing refers to it
+    return result
 
 
 def pytest_configure() -> None:
