@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -125,7 +126,11 @@ def _output(entry: OpenEntry, loss: Loss, asked: str | None) -> tuple[str, SSAVa
     if len(found) != 1:
         what = f"has {len(found)} outputs of floating point: {', '.join(found[:8])}" if found else "has no output of floating point"
         raise Error("E0206", f"the model {what}; the loss is of one", hint="choose it with loss_output")
-    if not spec_of(named[found[0]].type).is_static:
+    spec = spec_of(named[found[0]].type)
+    if isinstance(loss, Output) and not wanted and found[0] not in (MARKED, "loss") and spec.is_static and prod(spec.shape[1:]) > 1:
+        hint = "add the loss to the model's outputs, or name this one: output:name=NAME"
+        raise Error("E0206", f"output '{found[0]}' has shape {list(spec.shape)}, and is no loss: that is a number, or one a row", hint=hint)
+    if not spec.is_static:
         raise Error("E0506", f"output '{found[0]}' has a shape that depends on data: it has no loss")
     return found[0], named[found[0]]
 

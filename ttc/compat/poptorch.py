@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,7 +9,9 @@ import torch
 import ttc
 from ttc.compat.names import Refusing, ignored, told
 from ttc.compat.poptorch_blocks import BLOCKS
+from ttc.compat.poptorch_calls import Nesting
 from ttc.compat.poptorch_data import DATA
+from ttc.compat.poptorch_names import REFUSED, REFUSED_OF_EXECUTORS
 from ttc.compat.poptorch_ops import MODEL_OPS, printer
 from ttc.compat.poptorch_optim import OPTIM
 from ttc.compat.poptorch_options import NAMES, Options, OutputMode
@@ -34,12 +33,16 @@ class PoplarExecutor:
     ) -> None:
         self.model, self.executor, self.options = model, executor, options
         self._trains, self._loss, self._first = trains, loss, first
-        self._checked = False
+        self._checked, self._nesting = False, Nesting(model)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the model on the rows of a call.  Raises E0101 where stages have too few microbatches, and E0801 as executors do."""
-        with _called_with(self.model, args, kwargs) as arrays:
-            found = self.executor(*arrays)
+        """Run the model on the rows of a call: tensors, or tuples, lists and mappings of them; behind these the target of a loss.
+
+        Raises: E0101 where stages have too few microbatches, and E0801 as executors do.
+        """
+        own, targets = (args[:-1], args[-1:]) if self._loss else (args, ())
+        with self._nesting.flat(own, kwargs) as arrays:
+            found = self.executor(*arrays, *targets)
         if not self._checked:
             self._check_stages()
         if not self._trains:
@@ -51,6 +54,7 @@ class PoplarExecutor:
         """Refuse pipelines that a call does not fill, as PopTorch does."""
         self._checked = True
         begun = stages_begun()
+        begun = begun if begun[:1] == (0,) else (0, *begun)  # what stands before the first annotation
         count = len(begun) if self.options.strategy.increments else len(set(begun))
         if count == 1 or self._first or isinstance(self.options.strategy, NAMES["ShardedExecution"]):
             return
@@ -110,25 +114,6 @@ class PoplarExecutor:
         if name == "model" or name in REFUSED_OF_EXECUTORS:
             Refusing("PoplarExecutor", REFUSED_OF_EXECUTORS)(name)
         return getattr(self.model, name)
-
-
-@contextmanager
-def _called_with(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Give the arrays of a call; while they are used the model's forward takes them in that order, where names or None say another."""
-    if not kwargs and all(arg is not None for arg in args):
-        yield args
-        return
-    bound = inspect.signature(model.forward).bind(*args, **kwargs).arguments
-    given = {name: value for name, value in bound.items() if value is not None}
-    forward, own = model.forward, "forward" in vars(model)
-    model.forward = lambda *arrays: forward(**dict(zip(given, arrays, strict=True)))
-    try:
-        yield tuple(given.values())
-    finally:
-        if own:
-            model.forward = forward
-        else:
-            del model.forward
 
 
 def _options(first: Any, options: Options | None, accumulation: Any, replicas: int) -> Options:
@@ -197,28 +182,9 @@ def ipu_print_tensor(tensor: Any, title: str = "", print_gradient: bool = True, 
 
 
 identity_loss = mark_loss
+UnrecoverableError = RecoverableError = Error
 
 
-REFUSED_OF_EXECUTORS = {
-    **dict.fromkeys(
-        ("getLatency", "getComputeLatency", "getHostIpuLatency", "getIpuHostLatency", "getPerfCounters"), "`ttc perf` tells times"
-    ),
-    **dict.fromkeys(
-        ("compileAndExport", "loadExecutable", "cycleCount"), "`program.save(path)` writes an archive, ttc.load(path) reads it"
-    ),
-    "rng_state": "drawing ops have seeds of their own",
-}
-"""Methods of executors that mean nothing here, and why."""
-REFUSED = {
-    "custom_op": "custom ops are code for an IPU; write the op in PyTorch",
-    "CPU": "ttc.host(function) makes a function of Python a part of a model",
-    **dict.fromkeys(("ctc_beam_search_decoder", "multi_conv", "MultiConv", "cond"), "write it in PyTorch, as torch.cond does for cond"),
-    **dict.fromkeys(("ParallelPhasedExecution", "SerialPhasedExecution", "Phase", "Stage"), "models are not split into phases"),
-    **dict.fromkeys(("load", "convertReplicatedTensorForTraining", "distributed"), "ttc.load reads archives of ttc; there is one process"),
-    "ipuHardwareVersion": "there is no IPU",
-    "LossScaling": "loss_scale= of ttc.training",
-}
-"""Names that mean nothing here, and why."""
 optim = OPTIM
 SUBMODULES = {"optim": OPTIM}
 globals().update(NAMES)

@@ -26,10 +26,10 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         mode: DataLoaderMode = DataLoaderMode.Sync,
         **settings: Any,
     ) -> None:
-        for name in [name for name in _LOADING if settings.pop(name, None) is not None]:
-            ignored(f"{name} of poptorch.DataLoader", _LOADING[name])
+        for name in [name for name in EFFECTLESS if settings.pop(name, None) is not None]:
+            ignored(f"{name} of poptorch.DataLoader", EFFECTLESS[name])
         if mode is not DataLoaderMode.Sync:
-            ignored("mode of poptorch.DataLoader", _LOADING["async_options"])
+            ignored("mode of poptorch.DataLoader", EFFECTLESS["async_options"])
         self.options = options
         self.combinedBatchSize = batch_size * options.iterations * options.replicas * options.Training.accumulation
         super().__init__(dataset, self.combinedBatchSize, shuffle, num_workers=num_workers, drop_last=drop_last, **settings)
@@ -38,7 +38,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """Do nothing: nothing is loaded ahead."""
 
 
-_LOADING = {
+EFFECTLESS = {
     "async_options": "rows are loaded when they are asked for",
     "auto_distributed_partitioning": "there is one process",
     "rebatched_worker_size": "rows are loaded when they are asked for",
@@ -51,7 +51,7 @@ class AsynchronousDataAccessor:
     """A loader as it is: nothing is loaded ahead."""
 
     def __init__(self, dataset: Any, **_settings: Any) -> None:
-        ignored("poptorch.AsynchronousDataAccessor", _LOADING["async_options"])
+        ignored("poptorch.AsynchronousDataAccessor", EFFECTLESS["async_options"])
         self._dataset = dataset
 
     def __iter__(self) -> Iterator[Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -101,6 +102,25 @@ def removeBlocks(module: Any) -> None:
     ignored("poptorch.removeBlocks", "stages of a model change no number")
 
 
+class NameScope:
+    """A block whose ops keep the names of the model."""
+
+    def __init__(self, name: str) -> None:
+        ignored(f"poptorch.NameScope({name!r})", "ops keep the names of the model")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Do nothing: there is no scope."""
+
+
+class MatMulSerializationMode(enum.Enum):
+    """How a product is cut, which ttc decides."""
+
+    InputChannels, ReducingDim, OutputChannels, Disabled = range(4)
+
+
 def _named(functions: Iterable[Any]) -> dict[str, Any]:
     return {function.__name__: function for function in functions}
 
@@ -108,7 +128,7 @@ def _named(functions: Iterable[Any]) -> dict[str, Any]:
 MODEL_OPS = _named(
     (
         *(for_loop, set_available_memory, recomputationCheckpoint, serializedMatMul, nop, isRunningOnIpu, ipuHardwareIsAvailable),
-        *(setLogLevel, removeBlocks),
+        *(setLogLevel, removeBlocks, NameScope, MatMulSerializationMode),
     )
 )
-"""All functions that poptorch has of these."""
+"""All of these by name."""

@@ -58,10 +58,12 @@ class _LAMB(torch.optim.Optimizer):
 
 
 _LAMB.__name__ = "LAMB"
+REFUSED = {"LAMBNoBias": "poptorch.optim.LAMB(bias_correction=False) is the same"}
+"""Names of poptorch.optim that are refused, and why."""
 OPTIM = submodule(
     "poptorch",
     "optim",
     {kind.__name__: _with_settings(kind) for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, _LAMB)},
-    {"LAMBNoBias": "poptorch.optim.LAMB(bias_correction=False) is the same", "VariableAttributes": "numbers are read at every call"},
+    REFUSED,
 )
 """OPTIM stands in for poptorch.optim."""

@@ -47,6 +47,12 @@ class SyncPattern(enum.Enum):
     Full, SinglePipeline, ReplicaAndLadder = range(3)
 
 
+class HalfFloatCastingBehavior(enum.Enum):
+    """What numbers of mixed formats become; here what PyTorch makes of them."""
+
+    FloatDowncastToHalf, HalfUpcastToFloat = range(2)
+
+
 class MeanReductionStrategy(enum.Enum):
     """When a mean of gradients is divided; here once, at the end."""
 
@@ -108,6 +114,7 @@ REFUSED_OPTIONS = {
     "broadcastBuffers": "running statistics are those of the first replica",
     "updatableNamedBuffers": "push_weights() of an executor takes buffers with the parameters",
     "loadFromFile": "options are set in the script",
+    "anchorTensor": "ttc.probe(x, name, sink=) hands out values",
     "disableModuleNamescope": "ops keep the names of the model",
 }
 """Options that would change results or their places, and that nothing here does."""
@@ -211,7 +218,7 @@ NAMES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(OutputMode, ReductionType, AutoStage, DataLoaderMode, ConnectionType, SyncPattern, MeanReductionStrategy, PipelinedExecution),
-        *(ShardedExecution, Options, TensorLocationSettings),
+        *(ShardedExecution, Options, TensorLocationSettings, HalfFloatCastingBehavior),
     )
 }
 """Every name of options that scripts import from poptorch."""

@@ -166,6 +166,9 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
             for session in sessions:
                 session.assign({name: value for name, value in values.items() if name in known})
         elif self._host.is_module:
+            own = sessions[0].parameters()  # copies: until then sessions read the module's own memory, which its user may change
+            for session in sessions:
+                session.assign(own)
             self._synced.are_the_same(sessions[0])
         self._sessions = sessions
 

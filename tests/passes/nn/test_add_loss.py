@@ -71,3 +71,25 @@ def test_what_is_refused(options: dict[str, object], code: str, message: str) ->
     with pytest.raises(Error) as caught:
         added(**{"loss": "mse", **options})
     assert (caught.value.code, caught.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(("shape", "is_loss"), [((2, 3), False), ((1, 3), False), ((2, 1), True), ((2,), True), ((), True)])
+def test_an_output_of_several_numbers_a_row_is_no_loss_unless_it_is_named(shape: tuple[int, ...], is_loss: bool) -> None:
+    kind = f"tensor<{'x'.join([*map(str, shape), 'f32'])}>"
+    text = f"""
+func.func @forward(%x: {kind} {{ttc.name = "x"}}) -> ({kind} {{ttc.name = "y"}}) {{
+  %0 = nn.tanh(%x) : ({kind}) -> {kind}
+  func.return %0 : {kind}
+}}"""
+    for loss in ("output:name=y", "output"):
+        unit = parse_unit(text, "host")
+        if is_loss or loss != "output":
+            run_pass(make_pass("add-loss", {"loss": loss}), unit)
+            assert notes(unit.module)["output"] == "y"
+            continue
+        with pytest.raises(Error) as caught:
+            run_pass(make_pass("add-loss", {"loss": loss}), unit)
+        assert (caught.value.code, caught.value.message) == (
+            "E0206",
+            f"output 'y' has shape {list(shape)}, and is no loss: that is a number, or one a row",
+        )

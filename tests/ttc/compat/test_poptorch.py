@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import copy
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.draws import rng_of_test
-from ttc.compat import install, names
+from ttc.compat import names
 from ttc.dialects.core.errors import Error, TtcWarning
 
 torch = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
 
-from ttc.compat import poptorch_optim, poptorch_options  # noqa: E402
+from ttc.compat import poptorch_options  # noqa: E402
 from ttc.marks.stages import stages_begun  # noqa: E402
-
-
-@pytest.fixture
-def poptorch() -> Iterator[Any]:
-    yield install("poptorch")
-    for name in ("poptorch", "poptorch.optim"):
-        sys.modules.pop(name, None)
 
 
 def drawn(*shape: int) -> Any:
@@ -308,14 +298,107 @@ def test_what_is_refused(poptorch: Any) -> None:
         poptorch.no_such_name  # noqa: B018
 
 
-def test_the_page_lists_what_has_no_effect_and_what_is_refused(poptorch: Any) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "coming_from_poptorch.md").read_text()
-    tables = {
-        **{f"Options.{section}": table for section, table in poptorch_options.SECTIONS.items()},
-        "Options": {**poptorch_options.EFFECTLESS, **poptorch_options.REFUSED_OPTIONS},
-        "PoplarExecutor": poptorch.REFUSED_OF_EXECUTORS,
-        "optim": poptorch_optim.EFFECTLESS,
-    }
-    for section, table in tables.items():
-        assert [name for name, reason in table.items() if f"`{section}.{name}`" not in page or reason not in page] == []
-    assert [name for name, reason in poptorch.REFUSED.items() if f"`{name}`" not in page or reason not in page] == []
+class Losses(torch.nn.Module):
+    """A layer, and losses of it as they are asked for."""
+
+    def __init__(self, losses: Any) -> None:
+        super().__init__()
+        torch.manual_seed(4)
+        self.linear, self.losses = torch.nn.Linear(6, 6), losses
+
+    def forward(self, x: Any, target: Any) -> Any:
+        y = self.linear(x)
+        return y, *self.losses(torch.nn.functional.l1_loss(y, target), torch.nn.functional.mse_loss(y, target))
+
+
+def test_two_losses_are_marked_and_none_is_an_error(poptorch: Any) -> None:
+    x, target = drawn(4, 6), drawn(4, 6)
+    for losses in (lambda a, b: (poptorch.identity_loss(a + b),), lambda a, b: (poptorch.identity_loss(a), poptorch.identity_loss(b))):
+        model, reference = Losses(losses), Losses(lambda a, b: (a + b,))
+        found = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))(x, target)
+        native, wanted = reference(x, target)
+        wanted.backward()
+        torch.testing.assert_close(found[0], native)
+        torch.testing.assert_close(sum(found[1:]), wanted)
+        torch.testing.assert_close(model.linear.weight, reference.linear.weight - 0.1 * reference.linear.weight.grad)
+    for losses, message in ((lambda a, b: (a, b), "l1_loss, mse_loss; the loss is of one"), (lambda a, b: (), "is no loss")):
+        with pytest.raises(Error, match=message) as raised:
+            poptorch.trainingModel(Losses(losses))(x, target)
+        assert raised.value.code == "E0206"
+
+
+def test_a_call_of_a_thousand_iterations_in_every_output_mode(poptorch: Any) -> None:
+    x, labels, mode = drawn(1, 10).repeat(1000, 1), torch.full((1000,), 3), poptorch.OutputMode
+    found = {}
+    for name, arguments in {
+        "all": (mode.All,),
+        "every": (mode.EveryN, 20),
+        "last": (mode.Final,),
+        "sum": (mode.Sum,),
+        "default": (),
+    }.items():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(10, 10)
+        options = poptorch.Options().deviceIterations(1000)
+        options = options.outputMode(*arguments) if arguments else options
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        found[name] = poptorch.trainingModel(model, options=options, loss=torch.nn.CrossEntropyLoss(), optimizer=optimizer)(x, labels)
+        assert int(model(x[:1]).argmax()) == 3
+    out, losses = found["all"]
+    assert (tuple(out.shape), tuple(losses.shape)) == ((1000, 10), (1000,))
+    windows = losses.reshape(10, 100).mean(1)
+    assert bool((windows[1:] < windows[:-1]).all())
+    for name, rows, wanted in (("every", out[19::20], losses[19::20]), ("last", out[-1:], losses[-1]), ("default", out[-1:], losses[-1])):
+        torch.testing.assert_close(found[name], (rows, wanted))
+    torch.testing.assert_close(found["sum"], (out.sum(0, keepdim=True), losses.sum()), rtol=1e-4, atol=1e-3)
+
+
+def test_weights_go_where_they_are_asked_to(poptorch: Any, tmp_path: Any) -> None:
+    torch.manual_seed(0)
+    model, x, target = torch.nn.Linear(4, 4), drawn(2, 4), drawn(2, 4)
+    inference = poptorch.inferenceModel(model)
+    torch.testing.assert_close(inference(x), model(x))  # the first call takes the model's
+    with torch.no_grad():
+        model.bias += 1
+    torch.testing.assert_close(inference(x), model(x) - 1)  # later changes wait
+    inference.copyWeightsToDevice()
+    torch.testing.assert_close(inference(x), model(x))
+    trained = poptorch.trainingModel(model, 1, loss=torch.nn.MSELoss(), optimizer=torch.optim.SGD(model.parameters(), lr=0.5))
+    before = inference(x)
+    trained(x, target)
+    torch.testing.assert_close(inference(x), model(x))  # what training has made of them
+    assert not torch.allclose(inference(x), before)
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    other = torch.nn.Linear(4, 4)
+    other.load_state_dict(torch.load(tmp_path / "model.pt"))
+    torch.testing.assert_close(other(x), inference(x))
+
+
+def test_outputs_of_replicas_follow_each_other_and_their_gradients_are_one_mean(poptorch: Any) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Linear(6, 6)
+    reference = copy.deepcopy(model)
+    x, target = drawn(4, 6), torch.ones(4, 6)
+    options = poptorch.Options().replicationFactor(2).outputMode(poptorch.OutputMode.All)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    out, loss = poptorch.trainingModel(model, options=options, loss=torch.nn.L1Loss(), optimizer=optimizer)(x, target)
+    native = reference(x)
+    wanted = (native - target).abs()
+    wanted.mean().backward()
+    torch.testing.assert_close(out, native.detach())
+    torch.testing.assert_close(loss, torch.stack([half.mean() for half in wanted.detach().chunk(2)]))
+    torch.testing.assert_close(model.weight, reference.weight - 0.01 * reference.weight.grad)
+
+
+def test_a_bias_goes_to_one_as_in_the_documents(poptorch: Any) -> None:
+    class Custom(torch.nn.Module):
+        def forward(self, x: Any, target: Any) -> Any:
+            return poptorch.identity_loss(torch.pow(x - target, 2) * 5, reduction="mean")
+
+    model = torch.nn.Linear(1, 1)
+    with torch.no_grad():
+        model.weight.zero_()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    trained = poptorch.trainingModel(model, 100, loss=Custom(), optimizer=optimizer)
+    trained(torch.zeros(100, 1), torch.ones(100, 1))
+    assert abs(model.bias.item() - 1) < 1e-4

@@ -125,3 +125,16 @@ def test_a_file(tmp_path: Any) -> None:
             executor(x[:6])
     with ttc.inference(tmp_path / "m.onnx", **HOST) as executor:
         np.testing.assert_array_equal(np.concatenate([executor(x[:4]), executor(x[4:])]), found)
+
+
+def test_what_the_host_changes_in_place_waits_for_push_weights() -> None:
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(4, 4), drawn(2, 4)
+    with ttc.inference(model, **HOST) as executor:
+        before = executor(x).clone()
+        with torch.no_grad():
+            model.weight.mul_(2)
+            model.bias.add_(1)
+        assert torch.equal(executor(x), before)
+        executor.push_weights()
+        torch.testing.assert_close(executor(x), model(x), rtol=1e-5, atol=1e-5)
