@@ -29,22 +29,22 @@ class Team:
     """Threads that an OpenMP library keeps for other code of the process: runs on them do not compete with that code for cores.
 
     Args:
-        functions: addresses of the library's GOMP_parallel, omp_get_thread_num and omp_get_num_threads.
+        functions: addresses of the library's GOMP_parallel and omp_get_thread_num.
         pid: of the process that has the threads; a child of it has none.
     """
 
-    functions: tuple[int, int, int]
+    functions: tuple[int, int]
     pid: int
 
     @staticmethod
     def of(library: ctypes.CDLL) -> Team | None:
         """The team of the library, or of one that it was linked with; None where there is no OpenMP library."""
         try:
-            found = [getattr(library, name) for name in ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")]
+            found = [getattr(library, name) for name in ("GOMP_parallel", "omp_get_thread_num")]
         except AttributeError:
             return None
-        one, two, three = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found)
-        return Team((one, two, three), os.getpid())
+        one, two = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in found)
+        return Team((one, two), os.getpid())
 
 
 class Pool:
@@ -82,7 +82,7 @@ class Pool:
     def join(self, team: Team) -> None:
         """Compute runs from now on by the threads of the team."""
         memory = self._new_memory(self.threads)
-        memory[words.PARALLEL], memory[words.TEAM_NUMBER], memory[words.TEAM_SIZE] = team.functions
+        memory[words.PARALLEL], memory[words.TEAM_NUMBER] = team.functions
         memory[words.MEMBER] = self._code.addresses[KERNELS[3].key]
         self._team = team, memory
 
@@ -132,7 +132,7 @@ class Pool:
         self._libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(_STACK_BYTES))
         worker = ctypes.c_void_p(self._code.addresses[KERNELS[1].key])
         for number in range(1, self.threads):
-            starts[4 * number : 4 * number + 3] = memory.ctypes.data, number, 0
+            starts[4 * number : 4 * number + 2] = memory.ctypes.data, number
             handle = ctypes.c_void_p()
             argument = ctypes.c_void_p(starts.ctypes.data + 32 * number)
             if self._libc.pthread_create(ctypes.byref(handle), attributes, worker, argument):

@@ -1,11 +1,12 @@
-"""The code that threads run: the walk over a job list, and the wait for the next one.
+"""The code that threads run: the first walks over a job list, and the others help it with one job after the other.
 
 Memory of a pool, in words of 8 bytes (each group on a cache line of its own):
-    0 generation: grows by one with each run          8 arrived: threads at barriers, ever growing
-   16 sleepers: workers in the kernel                17 threads of the present run     18 address of the present run
-   19 arrived when it began                          20 libc's syscall                 21 its number of futex    22 stop
-   23 libc's sched_yield
-   24 OpenMP's GOMP_parallel  25 its omp_get_thread_num  26 its omp_get_num_threads  27 address of `Member`
+    0 state: the number of the open or last job that threads share in its upper half, ever growing; `OPEN` while helpers may enter it;
+      in the lowest bits the number of helpers inside
+    8 number of the shared job in the present run    9 address of the present run, 0 between runs   10 threads of a run
+   16 sleepers: not 0 if workers may be in the kernel
+   20 libc's syscall   21 its number of futex   22 libc's sched_yield
+   24 OpenMP's GOMP_parallel  25 its omp_get_thread_num  26 address of `Member`
 Memory of a run:
     0 address of jobs   1 number of jobs   2 address of counters (0 at the start)   3 scratch   4 bytes of scratch a thread
     5 words from a thread's counters, one a job, to the next thread's
@@ -15,6 +16,9 @@ A job, `JOB_WORDS` words:
 Each thread has a share of a job's tasks, as many as the others and the same part of all jobs': what it wrote in one job, a part of an image
 say, it mostly reads in the next, from its own caches.  A thread that is done takes from the shares of others.  A counter tells how many
 tasks of a share are taken.
+
+The first thread waits for helpers that have entered a job, and for no others: one that has no core, because other programs run there,
+costs nothing but its help.
 """
 
 from __future__ import annotations
@@ -25,19 +29,20 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.ir.values import Value, Variable
     from ttc.runtime.engines.native.ir.writer import Writer
 
 JOB_WORDS = 8
 POOL_WORDS = 32
 RUN_WORDS = 8
-ALONE, BARRIER = 1, 2
-"""Flags of a job: the first thread computes it; all threads wait for each other after it."""
-GENERATION, ARRIVED, SLEEPERS, THREADS, RUN, BASE, SYSCALL, FUTEX, STOP, YIELD = 0, 8, 16, 17, 18, 19, 20, 21, 22, 23
-PARALLEL, TEAM_NUMBER, TEAM_SIZE, MEMBER = 24, 25, 26, 27
+ALONE = 1
+"""Flag of a job: the first thread computes it by itself."""
+STATE, NUMBER, RUN, THREADS, SLEEPERS, SYSCALL, FUTEX, YIELD = 0, 8, 9, 10, 16, 20, 21, 22
+PARALLEL, TEAM_NUMBER, MEMBER = 24, 25, 26
 
-_SPINS_AT_BARRIER = 1 << 12
-_SPINS_FOR_RUN = 1 << 12
+OPEN, NEXT = 1 << 16, 1 << 32
+"""In the state: helpers may enter; one more shared job."""
+_SPINS = 1 << 12
 """About 100 microseconds: a caller that runs again at once finds its workers awake."""
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129
 """Linux: FUTEX_WAIT and FUTEX_WAKE with FUTEX_PRIVATE_FLAG."""
@@ -48,14 +53,8 @@ class Run(Kernel):
     """Computes a run as its first thread: words is the pool's memory, begin the run's."""
 
     def emit(self, f: Writer) -> None:
-        pool = f.words
-        run = f.as_pointer(f.begin)
-        f.atomic_store(f.begin, f.at(pool, RUN, "i64"))
-        f.atomic_store(f.atomic_load(f.at(pool, ARRIVED, "i64")), f.at(pool, BASE, "i64"))
-        f.atomic_add(f.at(pool, GENERATION, "i64"), 1)
-        with f.when(f.atomic_load(f.at(pool, SLEEPERS, "i64")) > 0):
-            _futex(f, pool, _FUTEX_WAKE, f.constant(1 << 30, "i64"))
-        _walk(f, pool, run, f.constant(0, "i64"), f.atomic_load(f.at(pool, THREADS, "i64")))
+        f.atomic_store(f.begin, f.at(f.words, RUN, "i64"))
+        _lead(f, f.words)
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,8 @@ class Lead(Kernel):
     def emit(self, f: Writer) -> None:
         pool = f.words
         f.atomic_store(f.begin, f.at(pool, RUN, "i64"))
-        f.atomic_store(f.atomic_load(f.at(pool, ARRIVED, "i64")), f.at(pool, BASE, "i64"))
         parallel, member = f.load(f.at(pool, PARALLEL, "i64"), "ptr"), f.load(f.at(pool, MEMBER, "i64"), "i64")
-        threads = f.converted(f.atomic_load(f.at(pool, THREADS, "i64")), "i32")
+        threads = f.converted(f.load(f.at(pool, THREADS, "i64"), "i64"), "i32")
         f.call(parallel, [member, f.as_integer(pool), threads, f.constant(0, "i32")])
 
 
@@ -77,73 +75,126 @@ class Member(Kernel):
 
     def emit(self, f: Writer) -> None:
         pool = f.words
-        number, size = (
-            f.converted(f.call(f.load(f.at(pool, at, "i64"), "ptr"), [], f.begin.type.of("i32")), "i64") for at in (TEAM_NUMBER, TEAM_SIZE)
-        )
-        _walk(f, pool, f.as_pointer(f.atomic_load(f.at(pool, RUN, "i64"))), number, size)
+        number = f.converted(f.call(f.load(f.at(pool, TEAM_NUMBER, "i64"), "ptr"), [], f.begin.type.of("i32")), "i64")
+        with f.choice(number.equals(0)) as (first, other):
+            with first:
+                _lead(f, pool)
+            with other:
+                seen, spins = f.variable(f.constant(0, "i64")), f.variable(f.constant(0, "i64"))
+                with f.while_() as stop:
+                    stop(f.atomic_load(f.at(pool, RUN, "i64")).equals(0))
+                    with f.choice(_may_enter(f.atomic_load(f.at(pool, STATE, "i64")), seen.get())) as (enter, wait):
+                        with enter:
+                            seen.set(_help(f, pool, number))
+                            spins.set(f.constant(0, "i64"))
+                        with wait:
+                            _spin(f, pool, spins)
 
 
 @dataclass(frozen=True)
 class Worker(Kernel):
-    """The life of a worker: words points to (pool's memory, number of the thread, generation it has seen)."""
+    """The life of a worker: words points to (pool's memory, number of the thread)."""
 
     def emit(self, f: Writer) -> None:
         pool, thread = f.pointer(0), f.word(1)
-        seen = f.variable(f.word(2))
-        with f.while_() as stop:
+        seen = f.variable(f.constant(0, "i64"))
+        with f.while_():
             _wait(f, pool, seen.get())
-            stop(f.atomic_load(f.at(pool, STOP, "i64")).differs(0))
-            seen.set(f.atomic_load(f.at(pool, GENERATION, "i64")))
-            run = f.as_pointer(f.atomic_load(f.at(pool, RUN, "i64")))
-            threads = f.atomic_load(f.at(pool, THREADS, "i64"))
-            with f.when(thread < threads):
-                _walk(f, pool, run, thread, threads)
+            seen.set(_help(f, pool, thread))
+
+
+# ---- the first thread --------------------------------------------------------------------------------------------------------------
+
+
+def _lead(f: Writer, pool: Value) -> None:
+    """All jobs of the present run, those with more than one task with whoever helps."""
+    run = f.as_pointer(f.atomic_load(f.at(pool, RUN, "i64")))
+    jobs, count = f.load(run, "ptr"), f.load(f.at(run, 1, "i64"), "i64")
+    threads = f.load(f.at(pool, THREADS, "i64"), "i64")
+    scratch = f.load(f.at(run, 3, "i64"), "ptr")
+    with f.loop(0, count) as number:
+        job = f.at(jobs, number * JOB_WORDS, "i64")
+        tasks, flags = f.load(f.at(job, 2, "i64"), "i64"), f.load(f.at(job, 4, "i64"), "i64")
+        alone = f.select(threads.equals(1), f.constant(ALONE, "i64"), flags & ALONE)
+        with f.when(tasks > 0), f.choice(alone.differs(0)) as (by_itself, shared):
+            with by_itself:
+                f.call(f.load(job, "ptr"), [f.load(f.at(job, 1, "i64"), "ptr"), f.constant(0, "i64"), tasks, scratch])
+            with shared:
+                _open(f, pool, number)
+                _share(f, run, number, f.constant(0, "i64"), threads)
+                _close(f, pool)
+    f.atomic_store(f.constant(0, "i64"), f.at(pool, RUN, "i64"))
+
+
+def _open(f: Writer, pool: Value, number: Value) -> None:
+    """Let helpers into a job, and wake them."""
+    f.store(number, f.at(pool, NUMBER, "i64"))
+    f.atomic_add(f.at(pool, STATE, "i64"), NEXT + OPEN)
+    sleepers = f.at(pool, SLEEPERS, "i64")
+    with f.when(f.atomic_load(sleepers) > 0):
+        f.atomic_store(f.constant(0, "i64"), sleepers)
+        _futex(f, pool, _FUTEX_WAKE, f.constant(1 << 30, "i64"))
+
+
+def _close(f: Writer, pool: Value) -> None:
+    """Let no helper in any more, and wait for those inside."""
+    state, spins = f.at(pool, STATE, "i64"), f.variable(f.constant(0, "i64"))
+    f.atomic_add(state, -OPEN)
+    with f.while_() as stop:
+        stop((f.atomic_load(state) & (OPEN - 1)).equals(0))
+        _spin(f, pool, spins)
+
+
+# ---- helpers -----------------------------------------------------------------------------------------------------------------------
+
+
+def _may_enter(state: Value, seen: Value) -> Value:
+    """Whether a job is open that is not the one seen last: 1 or 0.  seen: the upper half of a state."""
+    return ((state & OPEN).differs(0)) & ((state >> 32).differs(seen))
 
 
 def _wait(f: Writer, pool: Value, seen: Value) -> None:
-    """Until the generation is another: spinning first, then asleep."""
-    generation = f.at(pool, GENERATION, "i64")
-    spins = f.variable(f.constant(0, "i64"))
+    """Until another job is open: spinning first; then giving way while a run goes on, and asleep between runs."""
+    state, spins = f.variable(f.constant(0, "i64")), f.variable(f.constant(0, "i64"))
     with f.while_() as stop:
-        stop(f.atomic_load(generation).differs(seen))
-        f.pause()
-        spins.set(spins.get() + 1)
-        with f.when(spins.get() > _SPINS_FOR_RUN):
-            f.atomic_add(f.at(pool, SLEEPERS, "i64"), 1)
-            _futex(f, pool, _FUTEX_WAIT, f.converted(f.converted(seen, "i32"), "i64"))
-            f.atomic_add(f.at(pool, SLEEPERS, "i64"), -1)
+        state.set(f.atomic_load(f.at(pool, STATE, "i64")))
+        stop(_may_enter(state.get(), seen))
+        with f.choice((spins.get() < _SPINS) | f.atomic_load(f.at(pool, RUN, "i64")).differs(0)) as (spin, sleep):
+            with spin:
+                _spin(f, pool, spins)
+            with sleep:
+                f.atomic_add(f.at(pool, SLEEPERS, "i64"), 1)
+                _futex(f, pool, _FUTEX_WAIT, state.get() >> 32)
 
 
-def _futex(f: Writer, pool: Value, operation: int, value: Value) -> None:
-    generation, zero = f.at(pool, GENERATION, "i64"), f.constant(0, "i64")
-    call = f.load(f.at(pool, SYSCALL, "i64"), "ptr")
-    number = f.load(f.at(pool, FUTEX, "i64"), "i64")
-    f.call(call, [number, f.as_integer(generation), f.constant(operation, "i64"), value, zero, zero, zero], number.type)
+def _help(f: Writer, pool: Value, thread: Value) -> Value:
+    """Take tasks of the job that is open, if still one is; give the upper half of the state.  Memory of a run is read inside alone."""
+    state = f.at(pool, STATE, "i64")
+    entered = f.atomic_add(state, 1)
+    with f.when((entered & OPEN).differs(0)):
+        run = f.as_pointer(f.atomic_load(f.at(pool, RUN, "i64")))
+        threads = f.load(f.at(pool, THREADS, "i64"), "i64")
+        with f.when(thread < threads):
+            _share(f, run, f.load(f.at(pool, NUMBER, "i64"), "i64"), thread, threads)
+    f.atomic_add(state, -1)
+    return entered >> 32
 
 
-def _walk(f: Writer, pool: Value, run: Value, thread: Value, threads: Value) -> None:
-    """All jobs of a run, as one of its threads."""
-    jobs, counters = f.load(run, "ptr"), f.load(f.at(run, 2, "i64"), "ptr")
-    count = f.load(f.at(run, 1, "i64"), "i64")
+# ---- both --------------------------------------------------------------------------------------------------------------------------
+
+
+def _share(f: Writer, run: Value, number: Value, thread: Value, threads: Value) -> None:
+    """Take tasks of a job until there are none, of this thread's share first."""
+    job = f.at(f.load(run, "ptr"), number * JOB_WORDS, "i64")
+    counters, between = f.load(f.at(run, 2, "i64"), "ptr"), f.load(f.at(run, 5, "i64"), "i64")
     scratch = f.at(f.load(f.at(run, 3, "i64"), "ptr"), f.load(f.at(run, 4, "i64"), "i64") * thread, "i8")
-    between = f.load(f.at(run, 5, "i64"), "i64")
-    target = f.variable(f.atomic_load(f.at(pool, BASE, "i64")))
-    with f.loop(0, count) as number:
-        job = f.at(jobs, number * JOB_WORDS, "i64")
-        kernel, words = f.load(job, "ptr"), f.load(f.at(job, 1, "i64"), "ptr")
-        tasks, chunk, flags = (f.load(f.at(job, i, "i64"), "i64") for i in (2, 3, 4))
-        with f.choice((flags & ALONE).differs(0)) as (alone, shared):
-            with alone, f.when(thread.equals(0)):
-                f.call(kernel, [words, f.constant(0, "i64"), tasks, scratch])
-            with shared:
-                with f.loop(0, threads) as others:
-                    owner = thread + others
-                    owner = f.select(owner < threads, owner, owner - threads)
-                    share = (tasks * owner // threads, tasks * (owner + 1) // threads)
-                    _take(f, f.at(counters, owner * between + number, "i64"), share, chunk, (kernel, words, scratch))
-        with f.when((flags & BARRIER).differs(0)):
-            target.set(target.get() + threads)
-            _barrier(f, pool, target.get())
+    kernel, words = f.load(job, "ptr"), f.load(f.at(job, 1, "i64"), "ptr")
+    tasks, chunk = f.load(f.at(job, 2, "i64"), "i64"), f.load(f.at(job, 3, "i64"), "i64")
+    with f.loop(0, threads) as others:
+        owner = thread + others
+        owner = f.select(owner < threads, owner, owner - threads)
+        share = (tasks * owner // threads, tasks * (owner + 1) // threads)
+        _take(f, f.at(counters, owner * between + number, "i64"), share, chunk, (kernel, words, scratch))
 
 
 def _take(f: Writer, counter: Value, share: tuple[Value, Value], chunk: Value, call: tuple[Value, Value, Value]) -> None:
@@ -157,14 +208,17 @@ def _take(f: Writer, counter: Value, share: tuple[Value, Value], chunk: Value, c
         f.call(kernel, [words, begin, f.smaller(begin + chunk, end), scratch])
 
 
-def _barrier(f: Writer, pool: Value, target: Value) -> None:
-    """Until all threads have come so far.  Where there are more threads than cores, waiting ones give way."""
-    arrived = f.at(pool, ARRIVED, "i64")
-    f.atomic_add(arrived, 1)
-    spins = f.variable(f.constant(0, "i64"))
-    with f.while_() as stop:
-        stop(f.atomic_load(arrived) >= target)
-        f.pause()
-        spins.set(spins.get() + 1)
-        with f.when(spins.get() > _SPINS_AT_BARRIER):
-            f.call(f.load(f.at(pool, YIELD, "i64"), "ptr"), [], spins.type.of("i32"))
+def _spin(f: Writer, pool: Value, spins: Variable) -> None:
+    """Wait a moment; after many, give way: the thread that is waited for may have no core."""
+    f.pause()
+    spins.set(spins.get() + 1)
+    with f.when(spins.get() > _SPINS):
+        f.call(f.load(f.at(pool, YIELD, "i64"), "ptr"), [], f.begin.type.of("i32"))
+
+
+def _futex(f: Writer, pool: Value, operation: int, value: Value) -> None:
+    """Sleep while the upper half of the state is value, or wake all that sleep so.  Machines of native code are little-endian."""
+    upper, zero = f.at(pool, 2 * STATE + 1, "i32"), f.constant(0, "i64")
+    call = f.load(f.at(pool, SYSCALL, "i64"), "ptr")
+    number = f.load(f.at(pool, FUTEX, "i64"), "i64")
+    f.call(call, [number, f.as_integer(upper), f.constant(operation, "i64"), value, zero, zero, zero], number.type)

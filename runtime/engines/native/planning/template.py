@@ -51,17 +51,14 @@ class Template:
     scratch_bytes: int
 
 
-def template_of(jobs: Sequence[Job], threads: int, borders: frozenset[int]) -> Template:
-    """The list of jobs.  borders: numbers of jobs after which native code ends (before a step in Python, and the last)."""
+def template_of(jobs: Sequence[Job], threads: int) -> Template:
+    """Return the list of jobs for as many threads."""
     words: list[int] = []
     kernels: dict[str, int] = {}
     table = np.zeros((len(jobs), threads_code.JOB_WORDS), np.int64)
     places: dict[Buffer, list[tuple[int, int]]] = {}
     for number, job in enumerate(jobs):
-        alone = job.tasks == 1 or threads == 1
-        more = number + 1 < len(jobs) and number not in borders
-        together = alone and more and jobs[number + 1].tasks == 1
-        flags = (threads_code.ALONE if alone else 0) | (0 if together else threads_code.BARRIER)
+        flags = threads_code.ALONE if job.tasks == 1 or threads == 1 else 0
         chunk = job.chunk or max(job.tasks // (threads * 8), 1)
         table[number, :5] = kernels.setdefault(job.kernel.key, len(kernels)), len(words), job.tasks, chunk, flags
         for word in job.words:

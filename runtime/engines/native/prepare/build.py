@@ -34,9 +34,8 @@ def prepared_of(draft: Draft, threads: int, instruments: Sequence[StepInstrument
     if draft.refused or draft.arena is None:
         return None
     values = {queue: value for queue, value in draft.flat.queues.items() if queue in draft.bound}
-    borders = frozenset(segment.last - 1 for segment in draft.segments)
     layout = Layout(draft.segments, draft.bound, draft.written, draft.arena, values, draft.variables, draft.in_place, draft.last_reads)
-    return Prepared(layout, template_of(draft.jobs, threads, borders), _packing(draft, threads))
+    return Prepared(layout, template_of(draft.jobs, threads), _packing(draft, threads))
 
 
 def _packing(draft: Draft, threads: int) -> ConstantJobs:
@@ -45,7 +44,7 @@ def _packing(draft: Draft, threads: int) -> ConstantJobs:
     kept |= {written.view.buffer for written in draft.written if written.view is not None}
     reads, writes = zip(*(buffers_of(job) for job in draft.first), strict=True) if draft.first else ((), ())
     return ConstantJobs(
-        template_of(draft.first, threads, frozenset(range(len(draft.first)))),
+        template_of(draft.first, threads),
         tuple(tuple(dict.fromkeys(buffers)) for buffers in reads),
         tuple(tuple(dict.fromkeys(buffers)) for buffers in writes),
         frozenset(buffer for buffer in kept if buffer.place is Place.CONSTANT),

@@ -62,7 +62,7 @@ class Chain:
         self.rows = [aligned_words(tasks) for _ in range(jobs + 1)]
         views = [self._view(row) for row in self.rows]
         listed = [Job(kernel, (a, b), tasks, (b,), NODE, chunk) for a, b in zip(views, views[1:], strict=False)]
-        template = template_of(listed, threads, frozenset({jobs - 1}))
+        template = template_of(listed, threads)
         self.instance = Instance(template, Arena({}, 0), code.addresses, threads)
         self.segment = self.instance.segment(0, jobs)
 
@@ -100,6 +100,13 @@ def test_workers_that_sleep_wake_up():
     assert chain.run()
     time.sleep(0.05)
     assert chain.run()
+
+
+def test_a_run_waits_for_no_worker_that_has_no_core():
+    chain = Chain(3, 20, 100)
+    without_workers = chain.pool._new_memory(3)
+    chain.pool._address, chain.pool._pid = without_workers.ctypes.data, os.getpid()
+    assert all(chain.run() for _ in range(5))
 
 
 def test_runs_at_the_same_time_are_right():
