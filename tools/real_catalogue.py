@@ -134,14 +134,22 @@ def drawn(model: Model, port: Port) -> NDArray[Any]:
     return rng.integers(low, high, shape).astype(dtype)
 
 
-def flags(model: Model, ports: Sequence[Port]) -> list[str]:
-    """Return the flags of `ttc compile` that fix open dimensions, and values of inputs, as the arrays beside the model have them."""
-    found: list[str] = []
+def sizes_of(model: Model, ports: Sequence[Port]) -> tuple[dict[str, tuple[int, ...]], dict[str, Path]]:
+    """Shapes of inputs with open dimensions, and files of values that the program is compiled for, as the arrays beside it have them."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    values: dict[str, Path] = {}
     for index, port in enumerate(ports):
         path = model.path.with_name(f"{model.path.stem}.in{index}.npy")
         if port.name in model.values:
-            found += ["--values", f"{port.name}={path}"]
+            values[port.name] = path
         elif None in port.shape:
-            sizes = np.load(path, mmap_mode="r", allow_pickle=False).shape
-            found += ["--shape", f"{port.name}={'x'.join(map(str, sizes))}"]
-    return found
+            shapes[port.name] = np.load(path, mmap_mode="r", allow_pickle=False).shape
+    return shapes, values
+
+
+def flags(model: Model, ports: Sequence[Port]) -> list[str]:
+    """Return the flags of `ttc compile` that say the same as `sizes_of`."""
+    shapes, values = sizes_of(model, ports)
+    found = [["--shape", f"{name}={'x'.join(map(str, sizes))}"] for name, sizes in shapes.items()]
+    found += [["--values", f"{name}={path}"] for name, path in values.items()]
+    return [flag for pair in found for flag in pair]
