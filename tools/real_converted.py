@@ -20,6 +20,7 @@ import numpy as np
 
 import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from bench_engines import MODELS
+from bench_measure import environment
 from real_catalogue import Model
 
 PIPELINES = Path(__file__).with_name("real_pipelines.py")
@@ -209,7 +210,9 @@ def pipelines(folder: Path) -> Iterator[Model]:
     place = folder / "pipelines"
     if not place.is_dir():
         made = place.with_name("pipelines.tmp")
-        subprocess.run([sys.executable, str(PIPELINES), str(made)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        alone = environment(1)  # small data: threads of these libraries would wait for each other most of the time
+        command = [sys.executable, str(PIPELINES), str(made)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=alone)
         made.rename(place)
     for path in sorted(place.glob("*.onnx")):
         yield Model("skl2onnx, onnxmltools", path, path.name, given=True)

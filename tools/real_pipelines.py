@@ -74,10 +74,13 @@ def _by_skl2onnx(model: Any, feeds: Feeds, options: Mapping[str, Any] | None) ->
     from skl2onnx import to_onnx
     from skl2onnx.common import _container
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
     kinds = {name: FloatTensorType if array.dtype == np.float32 else StringTensorType for name, array in feeds.items()}
     types = [(name, kinds[name]([None, array.shape[1]])) for name, array in feeds.items()]
-    given = None if options is None else {id(model): dict(options)}
+    given: dict[Any, dict[str, Any]] = {kind: {"locale": "C"} for kind in (CountVectorizer, TfidfVectorizer)}  # every machine has that one
+    if options is not None:
+        given[id(model)] = dict(options)
     original = _container.make_node
     with mock.patch.object(_container, "make_node", lambda *a, **k: original(*a, **{n: _plain(v) for n, v in k.items()})):
         return to_onnx(model, initial_types=types, target_opset=OPSETS, options=given)
