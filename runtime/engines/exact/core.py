@@ -79,7 +79,7 @@ class Core:
 
     def execute(self, work: Work, operands: Sequence[NDArray | None], resolve: interpret.Resolver | None) -> list[NDArray]:
         """Run one op from memory to memory, like `interpret.run_work`; what only moves elements bypasses the registers."""
-        if work.op.startswith("ttc.") or moves(work):
+        if work.op.startswith("ttc.") or moves(work) or _copies(work):
             return interpret.run_work(work, operands, resolve)
         return self._compute(work, [None if x is None else self.unpack(x) for x in operands], resolve)
 
@@ -111,6 +111,11 @@ class Core:
         if format == "Float32" and values.dtype == np.float32:
             return values
         return registers.narrow(values, format, self.noise)
+
+
+def _copies(work: Work) -> bool:
+    """Whether an op is a copy into Float32, which holds all elements as they are: what a slice of everything becomes."""
+    return work.op == "tile.map" and work.attrs.get("fn") == "identity" and work.results[0].format == "Float32"
 
 
 def noise_of(seed: int | None, op: Op) -> np.random.Generator | None:

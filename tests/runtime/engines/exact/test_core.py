@@ -220,6 +220,13 @@ def test_what_only_moves_bypasses_the_registers(name: str) -> None:
     assert {x.item() for x in found.flat} <= moved | {np.float32(attrs.get("value", 0)).item()}
 
 
+def test_a_copy_in_float32_keeps_every_bit() -> None:
+    x = random(4, 6)
+    assert not np.array_equal(truncate(x, 10), x)
+    assert np.array_equal(execute("tile.map", x, fn="identity"), x)
+    assert np.array_equal(execute("tile.map", x, op=replace(OP, accumulate="Float16_b"), fn="identity"), x)
+
+
 @pytest.mark.parametrize("reduction", ["add", "mul", "max"])
 def test_a_scatter_that_combines_computes(reduction: str) -> None:
     x, indices, updates = random(4, 6), ODD.reshape(1, 2), random(1, 2, seed=1)
