@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -17,3 +18,9 @@ def test_variables_are_changed_back(monkeypatch: pytest.MonkeyPatch) -> None:
         os.environ.update(TTC_TESTS_CHANGED="new", TTC_TESTS_ADDED="new")
         del os.environ["TTC_TESTS_REMOVED"]
     assert dict(os.environ) == before
+
+
+def test_garbage_is_searched_for_in_what_tests_make() -> None:
+    """What collection left, which lives on, is out of it."""
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000

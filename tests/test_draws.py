@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import pytest_collection_modifyitems
-from tests.draws import generator, rng_of_test
+from tests.draws import drawing, generator, rng_of_test
 from tests.generators import kept_generators
 
 TESTS = Path(__file__).parent
@@ -64,6 +64,13 @@ def test_generators_that_libraries_share_are_seeded_by_the_name(number: int) -> 
     seed = crc32(f"test_generators_that_libraries_share_are_seeded_by_the_name[{number}]".encode())
     assert random.random() == random.Random(seed).random()
     assert np.random.random() == np.random.RandomState(seed).random()
+
+
+def test_pytorch_is_seeded_by_the_name() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+    seeded = torch.Generator().manual_seed(crc32(b"a name"))
+    with drawing("a name"):
+        assert torch.rand(3).tolist() == torch.rand(3, generator=seeded).tolist()
 
 
 def test_no_module_keeps_a_generator() -> None:
