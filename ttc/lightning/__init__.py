@@ -19,9 +19,11 @@ from lightning.pytorch.accelerators import AcceleratorRegistry
 
 from ttc.lightning.accelerator import TTCAccelerator
 from ttc.lightning.callbacks import MetricsCallback
+from ttc.lightning.pipeline import PipelineStrategy
 from ttc.lightning.precision import TTCPrecision
 from ttc.lightning.profiler import TTCProfiler
+from ttc.lightning.sharded import ShardedStrategy
 
-__all__ = ["MetricsCallback", "TTCAccelerator", "TTCPrecision", "TTCProfiler"]
+__all__ = ["MetricsCallback", "PipelineStrategy", "ShardedStrategy", "TTCAccelerator", "TTCPrecision", "TTCProfiler"]
 
 TTCAccelerator.register_accelerators(AcceleratorRegistry)
