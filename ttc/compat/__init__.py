@@ -13,7 +13,7 @@ from types import ModuleType
 from ttc.compat.names import RefusalFinder
 from ttc.dialects.core.errors import Error, nearest
 
-NAMES: tuple[str, ...] = ("poptorch", "pybuda", "torchdistpackage")
+NAMES: tuple[str, ...] = ("habana_frameworks", "lightning_habana", "poptorch", "pybuda", "torchdistpackage")
 """Projects whose modules ttc can stand in for; each is a module of this package."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ttc.dialects.core.errors import Error, warn
 from ttc.dialects.core.records import record
@@ -99,4 +100,37 @@ def submodule(module: str, name: str, members: Mapping[str, object], refused: Ma
     made = ModuleType(f"{module}.{name}", f"Names of {module}.{name}, translated.")
     made.__dict__.update(members)
     made.__dict__.update(__getattr__=Refusing(f"{module}.{name}", refused or {}), __path__=[])
+    return made
+
+
+@record
+class Lazily(Refusing):
+    """The `__getattr__` of a module whose names are those of another one, which is loaded when one of them is asked for.
+
+    Args:
+        home: the module that has them.
+        names: that it has for this one.
+    """
+
+    home: str
+    names: tuple[str, ...]
+
+    def __call__(self, name: str) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - some names are there
+        """Return a name of the other module.  Raises as `Refusing` does for others."""
+        if name in self.names:
+            return getattr(import_module(self.home), name)
+        return super().__call__(name)
+
+
+def lazy_submodule(module: str, name: str, home: str, names: tuple[str, ...], refused: Mapping[str, str]) -> ModuleType:
+    """Make a submodule whose names are those of another module of ttc, which is loaded when one of them is asked for.
+
+    Args:
+        module: of another project; the submodule is `name` in it, or itself, where that is empty.
+        home: the module of ttc.
+        refused: reasons by name.
+    """
+    path = f"{module}.{name}".rstrip(".")
+    made = ModuleType(path, f"Names of {path}, translated.")
+    made.__dict__.update(__getattr__=Lazily(path, refused, home, names), __path__=[])
     return made
