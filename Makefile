@@ -115,8 +115,9 @@ conformance-gradients: $(VENV)/.test  ## compare gradients of samples of PyTorch
 conformance-training: $(VENV)/.test  ## train thirteen small networks in every way, and compare gradients and weights with PyTorch's in float64
 	$(BIN)/python tools/check_training.py
 
-conformance-export: $(VENV)/.test  ## export 24 small networks for TT-NN and as ONNX, run both, and compare with PyTorch
-	$(BIN)/python tools/check_exports.py
+conformance-export: $(VENV)/.peers  ## export 24 small networks for TT-NN, as ONNX and as StableHLO, run them, and compare with PyTorch
+	$(BIN)/python -m pytest -q -n 2 tests/ttc/exporters/stablehlo
+	$(BIN)/python tools/check_exports.py --jax
 
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1

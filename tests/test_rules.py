@@ -34,6 +34,7 @@ from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 from ttc.dialects.tile.kernels import KERNELS as TILE_KERNELS
 from ttc.dialects.tile.shape import ViewOp
 from ttc.exporters.onnx.rules import NODE_RULES
+from ttc.exporters.stablehlo.rules import HLO_RULES
 from ttc.exporters.ttnn.host import HOST_RULES as TTNN_HOST
 from ttc.exporters.ttnn.rules import RULES as TTNN
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
@@ -123,6 +124,7 @@ CASES = {
     "native.sfpu": Case(NATIVE_SFPU, lambda: SFPU_FUNCTIONS),
     "exact": Case(EXACT, lambda: TILE, is_partial=True),
     "onnx.rules": Case(NODE_RULES, lambda: NN),
+    "stablehlo.rules": Case(HLO_RULES, lambda: NN),
     "ttnn.rules": Case(TTNN, lambda: NN),
     "ttnn.host": Case(TTNN_HOST, lambda: NN),
 }

@@ -36,6 +36,7 @@ EXPORTERS: dict[str, Exporter] = {
         "a folder of a Python module for TT-NN and its weights", "ttc.exporters.ttnn.entry", None, ("Float32", "Float16_b", "Bfp8_b")
     ),
     "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", ()),
+    "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", ()),
     "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None),
 }
 

@@ -57,6 +57,13 @@ def test_a_netlist(tmp_path: Path) -> None:
     assert out.read_text().startswith("devices:\n  arch: wormhole_b0\n")
 
 
+def test_a_module_of_stablehlo(tmp_path: Path) -> None:
+    out = tmp_path / "stable.mlir"
+    assert main(["export", str(written(tmp_path, TEXT)), "--to", "stablehlo", "-o", str(out)]) == 0
+    assert '    %relu = "stablehlo.maximum"(%x, %constant) : ' in out.read_text()
+    assert main(["check", str(written(tmp_path, TWO_REFUSED)), "--exporter", "stablehlo"]) == 2
+
+
 def test_all_refused_ops_are_named_before_anything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "out"
     assert main(["export", str(written(tmp_path, TWO_REFUSED)), "--to", "ttnn", "-o", str(folder)]) == 2
@@ -73,6 +80,7 @@ def test_all_refused_ops_are_named_before_anything_is_written(tmp_path: Path, ca
         (["--to", "ttnn", "--format", "Bfp2"], "--to ttnn does not write --format Bfp2"),
         (["--to", "onnx", "--format", "Float16_b"], "--to onnx does not write --format Float16_b"),
         (["--to", "onnx", "--fidelity", "LoFi"], "--to onnx does not write --fidelity LoFi"),
+        (["--to", "stablehlo", "--format", "Bfp8"], "--to stablehlo does not write --format Bfp8"),
         (["--to", "ttnn", "--target", "e150"], "TT-NN does not run on 'e150'"),
         (["--to", "ttnn", "--program", "backward"], "there is no program 'backward'"),
         (["--to", "netlist", "--program", "forward"], "a netlist holds all programs"),

@@ -1,0 +1,1 @@
+"""From a program at stage nn to StableHLO text."""
