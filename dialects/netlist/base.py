@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.irdl import base, region_def, traits_def
+from xdsl.irdl import base, opt_prop_def, prop_def, region_def, traits_def
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 
 from ttc.dialects.core.ir.adapter import TtcOp
@@ -21,14 +21,41 @@ NUMBER = INT | STR
 """An integer, or a variable as `$name`."""
 
 
-def field(name: str, kind: type[T]) -> T:
-    """A typed accessor of the property of that name: None while it is absent; assigning None removes it."""
-    found = property(lambda op: op.get(name), lambda op, value: op.set(name, value))
-    return cast("T", found)
+class PropertyField(property):
+    """A property of an op, and the typed accessor of it that its class has under the field's name."""
+
+    def __init__(self, constraint: Any, prop_name: str | None, optional: bool) -> None:
+        super().__init__(lambda op: op.get(self.prop_name), lambda op, value: op.set(self.prop_name, value))
+        self.constraint, self.prop_name, self.optional = constraint, prop_name, optional
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.prop_name = self.prop_name or name
+
+    def definition(self) -> Any:
+        """Return the property as xDSL wants it defined."""
+        return (opt_prop_def if self.optional else prop_def)(self.constraint, prop_name=self.prop_name)
+
+
+def field(constraint: Any, kind: type[T], prop_name: str | None = None, *, optional: bool = False) -> T:
+    """A property of an op with a typed accessor, which gives None while it is absent; assigning None removes it.
+
+    Args:
+        constraint: of the property's attribute, for xDSL.
+        kind: type of its value.
+        prop_name: its name in the op; by default that of the field.
+        optional: whether it may be absent.
+    """
+    return cast("T", PropertyField(constraint, prop_name, optional))
 
 
 class NetlistBase(TtcOp):
     """Base of the dialect's ops: properties as values of the model's types."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, item in [*vars(cls).items()]:
+            if isinstance(item, PropertyField) and f"{name}_attr" not in vars(cls):
+                setattr(cls, f"{name}_attr", item.definition())
 
     def get(self, name: str) -> Any:
         """A property as a value of the model; None if absent."""

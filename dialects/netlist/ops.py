@@ -70,37 +70,24 @@ class QueueOp(NetlistBase):
     """
 
     name = "netlist.queue"
-    sym_attr = prop_def(STR, prop_name="sym")
-    kind_attr = prop_def(STR, prop_name="kind")
-    type_attr = prop_def(STR, prop_name="type")
     tensor_attr = prop_def(TENSOR, prop_name="tensor")
-    entries_attr = opt_prop_def(INT, prop_name="entries")
-    space_attr = opt_prop_def(STR, prop_name="location")
-    chip_attr = opt_prop_def(INT, prop_name="chip")
-    grid_attr = opt_prop_def(INTS, prop_name="grid")
-    blocking_attr = opt_prop_def(base(BlockingAttr), prop_name="blocking")
     buffers_attr = opt_prop_def(base(AddressesAttr), prop_name="buffers")
-    buffer_bytes_attr = opt_prop_def(INT, prop_name="buffer_bytes")
-    key_attr = opt_prop_def(STR, prop_name="key")
-    lifetime_attr = opt_prop_def(INTS, prop_name="lifetime")
-    alias_attr = opt_prop_def(STR, prop_name="alias")
-    settings_attr = opt_prop_def(STRS, prop_name="settings")
     view = opt_region_def("single_block")
     traits = traits_def(IsolatedFromAbove())
 
-    sym: str = field("sym", str)
-    kind: str = field("kind", str)
-    type: str = field("type", str)
-    entries: int | None = field("entries", int)
-    space: str | None = field("location", str)
-    chip: int | None = field("chip", int)
-    grid: tuple[int, int] | None = field("grid", tuple)
-    blocking: Blocking | None = field("blocking", Blocking)
-    buffer_bytes: int | None = field("buffer_bytes", int)
-    key: str | None = field("key", str)
-    lifetime: tuple[int, int] | None = field("lifetime", tuple)
-    alias: str | None = field("alias", str)
-    settings: Settings | None = field("settings", tuple)
+    sym: str = field(STR, str)
+    kind: str = field(STR, str)
+    type: str = field(STR, str)
+    entries: int | None = field(INT, int, optional=True)
+    space: str | None = field(STR, str, "location", optional=True)
+    chip: int | None = field(INT, int, optional=True)
+    grid: tuple[int, int] | None = field(INTS, tuple, optional=True)
+    blocking: Blocking | None = field(base(BlockingAttr), Blocking, optional=True)
+    buffer_bytes: int | None = field(INT, int, optional=True)
+    key: str | None = field(STR, str, optional=True)
+    lifetime: tuple[int, int] | None = field(INTS, tuple, optional=True)
+    alias: str | None = field(STR, str, optional=True)
+    settings: Settings | None = field(STRS, tuple, optional=True)
 
     @property
     def tensor(self) -> Attribute:
@@ -144,10 +131,9 @@ class ReadOp(NetlistBase):
     """
 
     name = "netlist.read"
-    queue_attr = prop_def(STR, prop_name="queue")
     value = result_def(TENSOR)
 
-    queue: str = field("queue", str)
+    queue: str = field(STR, str)
 
     @classmethod
     def build(cls, queue: QueueOp | str, type_: Attribute | None = None, location: Attribute | None = None) -> ReadOp:
@@ -167,10 +153,9 @@ class ReceiveOp(NetlistBase):
     """
 
     name = "netlist.receive"
-    op_attr = prop_def(STR, prop_name="op")
     value = result_def(TENSOR)
 
-    op: str = field("op", str)
+    op: str = field(STR, str)
 
     @classmethod
     def build(cls, op: str, type_: Attribute, location: Attribute | None = None) -> ReceiveOp:
@@ -184,9 +169,8 @@ class WriteOp(NetlistBase):
 
     name = "netlist.write"
     value = operand_def(TENSOR)
-    queue_attr = prop_def(STR, prop_name="queue")
 
-    queue: str = field("queue", str)
+    queue: str = field(STR, str)
 
     @classmethod
     def build(cls, value: SSAValue, queue: QueueOp | str, location: Attribute | None = None) -> WriteOp:
@@ -221,33 +205,21 @@ class NetlistOp(NetlistBase):
     inputs = var_operand_def(TENSOR)
     result = result_def(TENSOR)
     work = region_def("single_block")
-    sym_attr = prop_def(STR, prop_name="sym")
-    type_attr = prop_def(STR, prop_name="type")
-    place_attr = opt_prop_def(base(GridAttr) | base(HostAttr) | base(EthernetAttr), prop_name="place")
-    blocking_attr = opt_prop_def(base(BlockingAttr), prop_name="blocking")
     buffers_attr = opt_prop_def(ArrayAttr.constr(base(BufferAttr)), prop_name="buffers")
-    intermediate_attr = opt_prop_def(STR, prop_name="intermediate")
-    accumulate_attr = opt_prop_def(STR, prop_name="accumulate")
-    fidelity_attr = opt_prop_def(STR, prop_name="fidelity")
-    precision_attr = opt_prop_def(STR, prop_name="precision")
-    inner_attr = opt_prop_def(INTS, prop_name="inner")
-    cycles_attr = opt_prop_def(INT, prop_name="cycles")
-    rounding_attr = opt_prop_def(STR, prop_name="rounding")
-    settings_attr = opt_prop_def(STRS, prop_name="settings")
     traits = traits_def(IsolatedFromAbove())
 
-    sym: str = field("sym", str)
-    type: str = field("type", str)
-    place: Grid | Host | Ethernet | None = field("place", Grid)
-    blocking: Blocking | None = field("blocking", Blocking)
-    intermediate: str | None = field("intermediate", str)
-    accumulate: str | None = field("accumulate", str)
-    fidelity: str | None = field("fidelity", str)
-    precision: str | None = field("precision", str)
-    inner: tuple[int, int] | None = field("inner", tuple)
-    cycles: int | None = field("cycles", int)
-    rounding: str | None = field("rounding", str)
-    settings: Settings | None = field("settings", tuple)
+    sym: str = field(STR, str)
+    type: str = field(STR, str)
+    place: Grid | Host | Ethernet | None = field(base(GridAttr) | base(HostAttr) | base(EthernetAttr), Grid, optional=True)
+    blocking: Blocking | None = field(base(BlockingAttr), Blocking, optional=True)
+    intermediate: str | None = field(STR, str, optional=True)
+    accumulate: str | None = field(STR, str, optional=True)
+    fidelity: str | None = field(STR, str, optional=True)
+    precision: str | None = field(STR, str, optional=True)
+    inner: tuple[int, int] | None = field(INTS, tuple, optional=True)
+    cycles: int | None = field(INT, int, optional=True)
+    rounding: str | None = field(STR, str, optional=True)
+    settings: Settings | None = field(STRS, tuple, optional=True)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -296,17 +268,12 @@ class GraphOp(Container):
     """One epoch on one chip: reads, receives, ops and writes.  Fields as of `model.Graph`."""
 
     name = "netlist.graph"
-    sym_attr = prop_def(STR, prop_name="sym")
-    chip_attr = prop_def(INT, prop_name="chip")
-    input_count_attr = prop_def(INT, prop_name="input_count")
-    epoch_attr = opt_prop_def(INT, prop_name="epoch")
-    settings_attr = opt_prop_def(STRS, prop_name="settings")
 
-    sym: str = field("sym", str)
-    chip: int = field("chip", int)
-    input_count: int = field("input_count", int)
-    epoch: int | None = field("epoch", int)
-    settings: Settings | None = field("settings", tuple)
+    sym: str = field(STR, str)
+    chip: int = field(INT, int)
+    input_count: int = field(INT, int)
+    epoch: int | None = field(INT, int, optional=True)
+    settings: Settings | None = field(STRS, tuple, optional=True)
 
     @property
     def reads(self) -> list[ReadOp]:

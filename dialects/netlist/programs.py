@@ -21,11 +21,10 @@ class ProgramOp(Container):
     """An entry function: its arguments and results, and the instructions that run it."""
 
     name = "netlist.program"
-    sym_attr = prop_def(STR, prop_name="sym")
     arguments_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="arguments")
     outputs_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="results")
 
-    sym: str = field("sym", str)
+    sym: str = field(STR, str)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -88,10 +87,9 @@ class ExecuteOp(InstructionOp):
     """Run a graph for its input_count microbatches.  settings: of its queues, where programs set the positions."""
 
     name = "netlist.execute"
-    graph_attr = prop_def(STR, prop_name="graph")
     settings_attr = opt_prop_def(ArrayAttr.constr(base(SettingAttr)), prop_name="settings")
 
-    graph: str = field("graph", str)
+    graph: str = field(STR, str)
 
     @classmethod
     def build(cls, graph: NetlistBase | str, settings: Sequence[QueueSetting] = ()) -> ExecuteOp:

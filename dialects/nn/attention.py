@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT
@@ -36,7 +35,6 @@ class AttentionOp(NNOp):
     scale = prop_def(FLOAT)
     zero_masked = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, q: Spec, k: Spec, v: Spec, mask: Spec | None = None, *, scale: float, zero_masked: bool) -> Spec:

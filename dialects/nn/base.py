@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Dialect, SSAValue
-from xdsl.irdl import base
+from xdsl.irdl import base, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 import ttc.dialects.nn as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.adapter import DeclaredEffects, TtcOp
 from ttc.dialects.core.ir.op_classes import collect_ops
 from ttc.dialects.core.ir.spec import STORED_ONLY, Spec, spec_of, tensor_type
 from ttc.dialects.core.plain.interpret import kernel
@@ -32,6 +32,7 @@ class NNOp(TtcOp):
 
     STRINGS: ClassVar[bool] = False
     """Whether it takes tensors of text, too."""
+    traits = traits_def(DeclaredEffects())
 
     def verify_(self) -> None:
         try:

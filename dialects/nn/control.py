@@ -21,7 +21,7 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
@@ -226,7 +226,6 @@ class RequireOp(NNOp):
     wanted = prop_def(BOOL)
     message = prop_def(STR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, truth: Spec, *, wanted: bool, message: str) -> Spec:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import INT
 from ttc.dialects.core.ir.spec import Spec
@@ -32,7 +31,6 @@ class CoupleProbabilitiesOp(NNOp):
     r = operand_def(TENSOR)
     classes = prop_def(INT)
     p = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, r: Spec, *, classes: int) -> Spec:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL
@@ -34,7 +33,6 @@ class NonMaxSuppressionOp(NNOp):
     least_score = opt_operand_def(TENSOR)
     centered = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, boxes: Spec, scores: Spec, most: Spec, overlap: Spec, least_score: Spec | None = None, *, centered: bool) -> Spec:

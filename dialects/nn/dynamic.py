@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INTS
@@ -22,7 +21,6 @@ class SizedOp(NNOp):
     STRINGS: ClassVar[bool] = True
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
 
 def length_of(values: Spec, what: str) -> int:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.irdl import operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import operand_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import STORED_ONLY, Spec
@@ -36,7 +35,6 @@ class ElementwiseOp(NNOp):
     """y[...] = f(operands at the same place), operands broadcast as numpy does."""
 
     ELEMENTWISE: ClassVar[bool] = True
-    traits = traits_def(Pure())
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL
@@ -39,7 +38,6 @@ class SolveOp(NNOp):
     a = operand_def(TENSOR)
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, a: Spec, x: Spec) -> Spec:
@@ -62,7 +60,6 @@ class CholeskyOp(NNOp):
     name = "nn.cholesky"
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec) -> Spec:
@@ -84,7 +81,6 @@ class QrOp(NNOp):
     complete = prop_def(BOOL)
     q = result_def(TENSOR)
     r = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, complete: bool) -> tuple[Spec, ...]:
@@ -108,7 +104,6 @@ class LuOp(NNOp):
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
     pivots = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec) -> tuple[Spec, ...]:
@@ -133,7 +128,6 @@ class SvdOp(NNOp):
     u = result_def(TENSOR)
     s = result_def(TENSOR)
     v = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, full: bool) -> tuple[Spec, ...]:
@@ -157,7 +151,6 @@ class EighOp(NNOp):
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
     v = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec) -> tuple[Spec, ...]:

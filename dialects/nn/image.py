@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import STR
@@ -31,7 +30,6 @@ class DecodeImageOp(NNOp):
     data = operand_def(TENSOR)
     pixels = prop_def(STR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, data: Spec, *, pixels: str) -> Spec:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT
@@ -22,7 +21,6 @@ class GatherBase(NNOp):
     x = operand_def(TENSOR)
     indices = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
 
 def require_indices(indices: Spec) -> Spec:

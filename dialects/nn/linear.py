@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOATS, STR
@@ -39,7 +38,6 @@ class MatmulOp(NNOp):
     activation = opt_prop_def(STR)
     activation_args = opt_prop_def(FLOATS)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(
@@ -94,7 +92,6 @@ class GroupedMatmulOp(NNOp):
     groups = operand_def(TENSOR)
     transpose_w = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, w: Spec, groups: Spec, *, transpose_w: bool) -> Spec:
@@ -120,7 +117,6 @@ class DetOp(NNOp):
     name = "nn.det"
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec) -> Spec:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import Pure
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT
@@ -44,7 +35,6 @@ class BatchNormOp(NNOp):
     eps = prop_def(FLOAT)
     axis = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, scale: Spec, bias: Spec, mean: Spec, var: Spec, *, eps: float, axis: int) -> Spec:
@@ -92,7 +82,6 @@ class BatchNormTrainingOp(NNOp):
     inverse = result_def(TENSOR)
     new_mean = result_def(TENSOR)
     new_var = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(
@@ -120,7 +109,6 @@ class LayerNormOp(NNOp):
     eps = prop_def(FLOAT)
     y = result_def(TENSOR)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, scale: Spec | None = None, bias: Spec | None = None, *, axis: int, eps: float) -> Spec:
@@ -151,7 +139,6 @@ class RmsNormOp(NNOp):
     axis = prop_def(INT)
     eps = prop_def(FLOAT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, scale: Spec, *, axis: int, eps: float) -> Spec:

@@ -7,8 +7,7 @@ from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def, var_result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import FLOAT, INT, INTS, STR
@@ -81,7 +80,6 @@ class ConcatOp(NNOp):
     xs = var_operand_def(TENSOR)
     axis = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, *xs: Spec, axis: int) -> Spec:
@@ -125,7 +123,6 @@ class SplitOp(NNOp):
     axis = prop_def(INT)
     sizes = prop_def(INTS)
     ys = var_result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int, sizes: tuple[int, ...]) -> tuple[Spec, ...]:

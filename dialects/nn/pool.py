@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, INTS, STR
 from ttc.dialects.core.ir.spec import Spec
@@ -27,7 +26,6 @@ class _PoolOp(NNOp):
     layout = prop_def(STR)
     ceil_mode = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import DTYPE, FLOAT, INT, INTS
@@ -22,7 +21,6 @@ class RandomOp(NNOp):
     shape = prop_def(INTS)
     dtype = prop_def(DTYPE)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, seed: Spec, *, shape: tuple[int, ...], dtype: np.dtype) -> Spec:
@@ -82,7 +80,6 @@ class DropoutOp(NNOp):
     p = prop_def(FLOAT)
     stream = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, seed: Spec, offset: Spec, *, p: float, stream: int) -> Spec:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, INT, INTS
 from ttc.dialects.core.ir.spec import Spec
@@ -25,7 +24,6 @@ class ReduceOp(NNOp):
     axes = prop_def(INTS)
     keepdims = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, axes: tuple[int, ...], keepdims: bool) -> Spec:
@@ -113,7 +111,6 @@ class ArgOp(NNOp):
     keepdims = prop_def(BOOL)
     select_last = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int, keepdims: bool, select_last: bool) -> Spec:
@@ -161,7 +158,6 @@ class ScanOp(NNOp):
     exclusive = prop_def(BOOL)
     reverse = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INTS, STR
 from ttc.dialects.core.ir.spec import Spec
@@ -95,7 +94,6 @@ class ResizeByOp(NNOp):
     antialias = prop_def(BOOL)
     fill = prop_def(FLOAT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, scales: Spec, roi: Spec | None = None, **attrs: Any) -> Spec:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT, INTS, STR
 from ttc.dialects.core.ir.spec import Spec
@@ -34,7 +33,6 @@ class GridSampleOp(NNOp):
     padding = prop_def(STR)
     align_corners = prop_def(BOOL)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, grid: Spec, *, mode: str, padding: str, align_corners: bool) -> Spec:
@@ -72,7 +70,6 @@ class RoiAlignOp(NNOp):
     offset = prop_def(FLOAT)
     mode = prop_def(STR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, rois: Spec, batch_indices: Spec, **attrs: Any) -> Spec:
@@ -107,7 +104,6 @@ class DeformConvOp(NNOp):
     groups = prop_def(INT)
     offset_groups = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, w: Spec, offset: Spec, mask: Spec | None = None, **attrs: Any) -> Spec:

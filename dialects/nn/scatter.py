@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT, STR
@@ -25,7 +24,6 @@ class ScatterBase(NNOp):
     updates = operand_def(TENSOR)
     reduction = prop_def(STR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition

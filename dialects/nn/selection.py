@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT
@@ -28,7 +27,6 @@ class NonZeroOp(NNOp):
     name = "nn.non_zero"
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec) -> Spec:
@@ -51,7 +49,6 @@ class CompressOp(NNOp):
     condition = operand_def(TENSOR)
     axis = opt_prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, condition: Spec, *, axis: int | None = None) -> Spec:
@@ -82,7 +79,6 @@ class UniqueOp(NNOp):
     first = result_def(TENSOR)
     inverse = result_def(TENSOR)
     counts = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, sorted: bool, axis: int | None = None) -> tuple[Spec, ...]:
@@ -109,7 +105,6 @@ class RangeOp(NNOp):
     limit = operand_def(TENSOR)
     delta = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, start: Spec, limit: Spec, delta: Spec) -> Spec:
@@ -136,7 +131,6 @@ class OneHotOp(NNOp):
     values = operand_def(TENSOR)
     axis = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, indices: Spec, depth: Spec, values: Spec, *, axis: int) -> Spec:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT, INTS
@@ -20,7 +19,6 @@ class SequenceOp(NNOp):
     """Takes a sequence of tensors of one dtype and rank: flat, tensor[?]: their elements; sizes, tensor[?, rank]: a shape a tensor."""
 
     STRINGS: ClassVar[bool] = True
-    traits = traits_def(Pure())
 
 
 def rank_of(flat: Spec, sizes: Spec) -> int:

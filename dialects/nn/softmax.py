@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import INT
 from ttc.dialects.core.ir.spec import Spec
@@ -20,7 +19,6 @@ class _SoftmaxOp(NNOp):
     x = operand_def(TENSOR)
     axis = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, axis: int) -> Spec:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, INT
@@ -36,7 +35,6 @@ class TopkOp(NNOp):
     largest = prop_def(BOOL)
     values = result_def(TENSOR)
     indices = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, *, k: int, axis: int, largest: bool) -> tuple[Spec, ...]:
@@ -71,7 +69,6 @@ class ReverseSequenceOp(NNOp):
     time_axis = prop_def(INT)
     batch_axis = prop_def(INT)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec, lengths: Spec, *, time_axis: int, batch_axis: int) -> Spec:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.core.ir.spec import Spec
@@ -22,7 +21,6 @@ class SpectralOp(NNOp):
     imaginary = opt_operand_def(TENSOR)
     axis = prop_def(INT)
     size = prop_def(INT)
-    traits = traits_def(Pure())
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import TENSOR, NNOp
@@ -23,7 +22,6 @@ class StopGradientOp(NNOp):
     name = "nn.stop_gradient"
     x = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, x: Spec) -> Spec:

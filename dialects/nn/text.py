@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
@@ -40,7 +39,6 @@ class TextOp(NNOp):
 
     STRINGS: ClassVar[bool] = True
     x = operand_def(TENSOR)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -58,7 +56,6 @@ class StringConcatOp(NNOp):
     a = operand_def(TENSOR)
     b = operand_def(TENSOR)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, a: Spec, b: Spec) -> Spec:

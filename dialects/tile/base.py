@@ -29,13 +29,12 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 import ttc.dialects.tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.adapter import DeclaredEffects, TtcOp
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INT, INTS, STR, STRS
 from ttc.dialects.core.ir.op_classes import collect_ops
 from ttc.dialects.core.ir.spec import Spec
@@ -167,6 +166,8 @@ class TileOp(TtcOp):
     `ttc.dialects.tile.facts`.  Its numpy kernel is registered in `tile/kernels/`.
     """
 
+    traits = traits_def(DeclaredEffects())
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = vars(cls).get("name")
@@ -256,7 +257,6 @@ def twin(mnemonic: str) -> type[TileOp]:
         **operands,
         **{name: result_def(TILE) for name, _ in definition.results},
         "irdl_options": (AttrSizedOperandSegments(as_property=True),) if sized else (),
-        "traits": traits_def(Pure()),
     }
     base_class = RowsOp if fact_of(mnemonic).rows_only else TileOp
     return irdl_op_definition(cast("type[TileOp]", type(kind.__name__, (base_class,), body)))

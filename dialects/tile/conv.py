@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import Pure
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -32,7 +24,6 @@ class Conv2dOp(TileOp):
     bias = opt_operand_def(TILE)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -52,4 +43,3 @@ class ConvTranspose2dOp(TileOp):
     bias = opt_operand_def(TILE)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())

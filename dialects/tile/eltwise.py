@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.irdl import irdl_op_definition, operand_def, region_def, result_def, traits_def, var_operand_def
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.ir.attributes import LiteralAttr
@@ -24,7 +24,6 @@ class MapOp(TileOp):
     name = "tile.map"
     xs = var_operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -39,7 +38,6 @@ class CastOp(TileOp):
     name = "tile.cast"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -56,7 +54,7 @@ class EltwiseOp(TileOp):
     xs = var_operand_def(TILE)
     y = result_def(TILE)
     body = region_def("single_block")
-    traits = traits_def(Pure(), IsolatedFromAbove())
+    traits = traits_def(IsolatedFromAbove())
 
     def verify_(self) -> None:
         super().verify_()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -29,7 +28,6 @@ class EncodedMatmulOp(TileOp):
     x = operand_def(TILE)
     codes = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -48,4 +46,3 @@ class TileDepthwiseOp(TileOp):
     a = operand_def(TILE)
     b = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.ir.spec import spec_of
@@ -22,7 +21,6 @@ class ToHostOp(TileOp):
     name = "tile.to_host"
     x = operand_def(TILE)
     y = result_def(TENSOR)
-    traits = traits_def(Pure())
 
     def verify_(self) -> None:
         if tile_of(self.x).shape != spec_of(self.y.type).shape:
@@ -40,7 +38,6 @@ class FromHostOp(TileOp):
     name = "tile.from_host"
     x = operand_def(TENSOR)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
     def verify_(self) -> None:
         if spec_of(self.x.type).shape != tile_of(self.y).shape:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -21,7 +20,6 @@ class EmbeddingOp(TileOp):
     table = operand_def(TILE)
     indices = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -43,4 +41,3 @@ class LookupOp(TileOp):
     table = operand_def(TILE)
     indices = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())

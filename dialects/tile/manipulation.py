@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -21,7 +20,6 @@ class RepeatOp(TileOp):
     name = "tile.repeat"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -37,7 +35,6 @@ class TileBroadcastOp(TileOp):
     name = "tile.tile_broadcast"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -53,7 +50,6 @@ class RetileOp(TileOp):
     name = "tile.retile"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -69,4 +65,3 @@ class AdjustOp(TileOp):
     name = "tile.adjust"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())

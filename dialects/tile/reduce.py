@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -20,4 +19,3 @@ class ReduceOp(TileOp):
     name = "tile.reduce"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())

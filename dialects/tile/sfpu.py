@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -28,7 +27,6 @@ class SfpuOp(TileOp):
     name = "tile.sfpu"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -45,7 +43,6 @@ class BinaryOp(TileOp):
     a = operand_def(TILE)
     b = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -61,7 +58,6 @@ class ReluOp(TileOp):
     name = "tile.relu"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -80,4 +76,3 @@ class RescaleOp(TileOp):
     x = operand_def(TILE)
     scale = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import Operation
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def, var_operand_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, var_operand_def
 
 from ttc.dialects.tile.base import TILE, Tile, TileOp, tile_of
 from ttc.dialects.tile.facts import Role, fact_of
@@ -18,7 +17,6 @@ class ViewOp(TileOp):
 
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
     def is_view(self) -> bool:
         """Whether this instance moves no element: in row layout other strides say it all, in tiles whole tiles change their order."""
@@ -174,7 +172,6 @@ class ConcatOp(TileOp):
     name = "tile.concat"
     xs = var_operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 def _same_stack(stack: Tile, side: Tile, tile: tuple[int, int]) -> bool:

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import (
-    AttrSizedOperandSegments,
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import Pure
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -40,7 +32,6 @@ class SparseMatmulOp(TileOp):
     name = "tile.sparse_matmul"
     x = operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -60,4 +51,3 @@ class DepthwiseOp(TileOp):
     bias = opt_operand_def(TILE)
     y = result_def(TILE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())

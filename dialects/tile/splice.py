@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.irdl import irdl_op_definition, result_def, traits_def, var_operand_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, result_def, var_operand_def
 
 from ttc.dialects.tile.base import TILE, TileOp
 
@@ -27,4 +26,3 @@ class SpliceOp(TileOp):
     name = "tile.splice"
     xs = var_operand_def(TILE)
     y = result_def(TILE)
-    traits = traits_def(Pure())
