@@ -27,7 +27,6 @@ from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP, AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
-from ttc.runtime.engines.native.kernels.words import words_of
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -79,7 +78,7 @@ def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
     dims = dims_of(batch, (b, target))
     kernel = PackTiles(b.storage, parts, len(dims))
     line = b.strides[-2] * b.item_bytes
-    words: dict[str, Word] = {"depth": depth, "taps": taps, "columns": columns, "panels": panels, "line": line}
+    words = {"depth": depth, "taps": taps, "columns": columns, "panels": panels, "line": line}
     submit_packing(n, kernel, (b, target), dims, words, panels)
     return TilePanels(target, depth, taps, columns, parts)
 
@@ -122,7 +121,7 @@ def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], rows: int, pan
     tasks = count * row_chunks * panel_chunks
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=tasks,
         written=[written],
         chunk=max(tasks // (4 * TASKS), 1),

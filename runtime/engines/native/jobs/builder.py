@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.graph.tensors import STATUS, Buffer, View, dense
 from ttc.runtime.engines.native.jobs.job import Job, NotTaken
-from ttc.runtime.engines.native.kernels.kernel import Kernel
-from ttc.runtime.engines.native.kernels.words import Word
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
+from ttc.runtime.engines.native.kernels.words import Word, words_of
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu
@@ -47,8 +47,8 @@ class JobBuilder:
 
     def job(
         self,
-        kernel: Kernel,
-        words: Sequence[Word],
+        kernel: JobKernel,
+        words: Mapping[str, Word],
         *,
         tasks: int,
         written: Sequence[View],
@@ -58,12 +58,13 @@ class JobBuilder:
         moved_bytes: int = 0,
         depends: Sequence[View] = (),
     ) -> None:
-        """Add a job after those there are.  depends: views that it reads beside those among the words.
+        """Add a job after those there are.  words: by the kernel's names.  depends: views that it reads beside those among the words.
 
         What is made of constants alone is made once, when the plan is, and is a constant itself: weights are packed so.
         """
         if tasks <= 0:
             return
-        if not all(view.is_inside for view in (*words, *written, *depends) if isinstance(view, View)):
+        if not all(view.is_inside for view in (*words.values(), *written, *depends) if isinstance(view, View)):
             raise NotTaken("a view outside its memory")
-        self.jobs.append(Job(kernel, tuple(words), tasks, tuple(written), self.node, chunk, scratch, flops, moved_bytes, tuple(depends)))
+        given = words_of(kernel.names, words)
+        self.jobs.append(Job(kernel, given, tasks, tuple(written), self.node, chunk, scratch, flops, moved_bytes, tuple(depends)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,6 @@ from ttc.runtime.engines.native.jobs.builder import JobBuilder
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.kernels import movement
 from ttc.runtime.engines.native.kernels.formats import rounding_to
-from ttc.runtime.engines.native.kernels.words import words_of
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _PART_BYTES = 16 << 10
 """The least bytes, of both tensors, that a task moves: it takes as long as threads need to share it out."""
@@ -140,12 +135,12 @@ def _movement(n: JobBuilder, source: View, target: View) -> tuple[movement.Movem
 def _submit(n: JobBuilder, kernel: movement.Movement, source: View, target: View, dims: tuple[Dim, Dim, list[Dim]]) -> None:
     rows, columns, batch = dims
     row_parts, column_parts = _parts(kernel, rows, columns, source.item_bytes + target.item_bytes)
-    words: dict[str, Word] = {"source": source, "target": target, "row_parts": row_parts, "column_parts": column_parts}
+    words = {"source": source, "target": target, "row_parts": row_parts, "column_parts": column_parts}
     for name, dim in (("row", rows), ("column", columns), *((f"batch{i}", dim) for i, dim in enumerate(batch))):
         words |= {name: dim.size, f"{name}_source": dim.source, f"{name}_target": dim.target}
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=prod(dim.size for dim in batch) * row_parts * column_parts,
         written=[target],
         moved_bytes=source.elements * source.item_bytes + target.elements * target.item_bytes,
@@ -164,7 +159,7 @@ def round_in_place(n: JobBuilder, view: View, format: str, *, truncate: bool = F
     parts = max(min(columns // _PART_ELEMENTS, columns // FACE), 1)
     words = {"data": view, "columns": columns, "line": columns, "parts": parts}
     moved = 2 * view.elements * view.item_bytes
-    n.job(kernel, words_of(kernel.names, words), tasks=lines * parts, written=[view], moved_bytes=moved)
+    n.job(kernel, words, tasks=lines * parts, written=[view], moved_bytes=moved)
 
 
 def _matrices(source: View, target: View) -> tuple[Dim, Dim, list[Dim]]:

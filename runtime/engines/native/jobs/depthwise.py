@@ -16,7 +16,6 @@ from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.depthwise import Depthwise
 from ttc.runtime.engines.native.kernels.pixels import Pixels, Varies
 from ttc.runtime.engines.native.kernels.windows import AXIS, Block, WindowKernel
-from ttc.runtime.engines.native.kernels.words import words_of
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -109,7 +108,7 @@ def rows_of(n: Lowering, x: View) -> View:
 
 def window_words(x: View, moves: tuple[Window, Window], shape: tuple[int, ...]) -> dict[str, Word]:
     """Words about the image and the windows over it.  shape: of the result."""
-    words: dict[str, Word] = {"source": x, "channels": x.shape[3]}
+    words = {"source": x, "channels": x.shape[3]}
     words |= zip(("source_image", "source_y", "source_x"), (stride * x.item_bytes for stride in x.strides[:3]), strict=True)
     for i, (axis, move) in enumerate(zip(("y", "x"), moves, strict=True)):
         values = (x.shape[1 + i], shape[1 + i], move.stride, move.dilation, move.before)
@@ -127,7 +126,7 @@ def results_of(n: Lowering, region: Region, views: Sequence[View], lanes: int) -
         raise NotTaken(reason)
     found = [_readable(n, view) for view in views]
     pixels = Pixels(region, tuple(varies for _, varies in found), lanes)
-    words: dict[str, Word] = {}
+    words = {}
     for name, view in zip(pixels.tensors, (n.result(strided=True), *(view for view, _ in found)), strict=True):
         strides = (stride * view.item_bytes for stride in view.strides[:3])
         words |= {name: view, **dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))}
@@ -151,7 +150,7 @@ def submit(n: Lowering, kernel: WindowKernel, words: dict[str, Word], operations
     moved = sum(view.elements * view.item_bytes for view in words.values() if isinstance(view, View))
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=lines * parts,
         written=[target],
         scratch=kernel.scratch_bytes(target.shape[3]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.dialects.core.formats import format_named
 from ttc.runtime.engines.native.graph.region import Region, Step
@@ -17,10 +16,7 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import dims_of
 from ttc.runtime.engines.native.kernels.eltwise import Eltwise
-from ttc.runtime.engines.native.kernels.words import batch_words, words_of
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
+from ttc.runtime.engines.native.kernels.words import batch_words
 
 _PIECE_BYTES = 32 << 10
 """Bytes of all tensors together that a task reads and writes: they stay in the first- or second-level cache, and take microseconds."""
@@ -65,7 +61,7 @@ def _submit(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
     elements = max(_PIECE_BYTES // row_bytes // 64 * 64, 64)
     piece, block = min(columns, elements), min(rows, max(elements // columns, 1))
     pieces, row_blocks = -(-columns // piece), -(-rows // block)
-    words: dict[str, Word] = {
+    words = {
         "rows": rows,
         "columns": columns,
         "row_blocks": row_blocks,
@@ -79,7 +75,7 @@ def _submit(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
     tasks = pieces * row_blocks * prod(size for size, *_ in dims)
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=tasks,
         written=[y],
         chunk=max(_PIECE_BYTES // (block * min(piece, columns) * row_bytes), 1),

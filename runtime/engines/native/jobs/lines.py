@@ -12,7 +12,7 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import dims_of
 from ttc.runtime.engines.native.kernels.lines import LineKernel
-from ttc.runtime.engines.native.kernels.words import batch_words, words_of
+from ttc.runtime.engines.native.kernels.words import batch_words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -41,7 +41,7 @@ def lead_words(axes: Sequence[Axis], tensors: Sequence[str]) -> dict[str, Word]:
 
 def fold_words(axes: Sequence[Axis]) -> dict[str, Word]:
     """Words that `kernels.lines.fold_names` names, of the first tensor's strides."""
-    words: dict[str, Word] = {}
+    words = {}
     for i, axis in enumerate(axes):
         words |= {f"size_fold{i}": axis.size, f"step_fold{i}": axis.strides[0]}
     return words
@@ -90,9 +90,9 @@ def submit_lines(n: Lowering, kernel: LineKernel, lines: Lines, tensors: tuple[V
     line_bytes = lines.length * (x.item_bytes + (y.item_bytes if lines.steps[1] else 0))
     piece = min(columns, max(TASK_BYTES // line_bytes // kernel.COLUMNS * kernel.COLUMNS, kernel.COLUMNS))
     pieces = -(-columns // piece)
-    words: dict[str, Word] = {"x": x, "y": y, "length": lines.length, "x_step": lines.steps[0], "y_step": lines.steps[1]}
+    words = {"x": x, "y": y, "length": lines.length, "x_step": lines.steps[0], "y_step": lines.steps[1]}
     words |= {"columns": columns, "pieces": pieces, "piece": piece, **lead_words(lines.lead, ("x", "y"))}
     tasks = pieces * prod(axis.size for axis in lines.lead)
     moved = x.elements * x.item_bytes + y.elements * y.item_bytes
     chunk = chunk_of(line_bytes * piece)
-    n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[y], chunk=chunk, scratch=scratch, flops=flops, moved_bytes=moved)
+    n.job(kernel, words, tasks=tasks, written=[y], chunk=chunk, scratch=scratch, flops=flops, moved_bytes=moved)

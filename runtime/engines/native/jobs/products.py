@@ -21,7 +21,7 @@ from ttc.runtime.engines.native.kernels.gemm_block import LONG_SPAN, SPAN, Block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packing, PackRows
-from ttc.runtime.engines.native.kernels.words import batch_words, words_of
+from ttc.runtime.engines.native.kernels.words import batch_words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.amx_pack import PackTiles
@@ -115,7 +115,7 @@ def packed(n: Lowering, b: View, block: Block, multiplier: Multiplier) -> Panels
     kernel = (PackRows if by_rows else PackColumns)(block.columns, block.lanes, b.storage, multiplier, len(dims))
     tasks = -(-depth // ROWS) if by_rows else panels
     line = (b.strides[-2] if by_rows else b.strides[-1]) * b.item_bytes
-    words: dict[str, Word] = {"depth": depth, "columns": columns, "line": line, "tasks": tasks}
+    words = {"depth": depth, "columns": columns, "line": line, "tasks": tasks}
     submit_packing(n, kernel, (b, target), dims, words, tasks)
     return Panels(target, block, depth, columns)
 
@@ -148,7 +148,7 @@ def submit_packing(
     words |= {"source": source, "target": target, **batch_words(TENSORS, dims)}
     moved = sum(view.elements * view.item_bytes for view in views)
     total = tasks * prod(size for size, *_ in dims)
-    n.job(kernel, words_of(kernel.names, words), tasks=total, written=[target], moved_bytes=moved)
+    n.job(kernel, words, tasks=total, written=[target], moved_bytes=moved)
 
 
 def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], RowKernel]) -> View:
@@ -160,10 +160,10 @@ def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], R
     if len(dims) > _ROW_DIMENSIONS:
         raise NotTaken(f"rows in {len(dims)} dimensions")
     made = kernel(len(dims))
-    words: dict[str, Word] = {"source": a, "target": target, "depth": a.shape[-1], **batch_words(TENSORS, dims)}
+    words = {"source": a, "target": target, "depth": a.shape[-1], **batch_words(TENSORS, dims)}
     rows = prod(a.shape[:-1])
     moved = a.elements * a.item_bytes + rows * made.written_bytes(a.shape[-1])
-    n.job(made, words_of(made.names, words), tasks=rows, written=[target], moved_bytes=moved)
+    n.job(made, words, tasks=rows, written=[target], moved_bytes=moved)
     return target
 
 
@@ -265,7 +265,7 @@ def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tupl
     *batch, (rows, *strides) = dims
     if len(batch) > _BATCH_DIMENSIONS:
         raise NotTaken(f"a batch of {len(batch)} dimensions")
-    words: dict[str, Word] = dict(zip(names, (a, panels, c, *others), strict=True))
+    words = dict(zip(names, (a, panels, c, *others), strict=True))
     words |= {f"{name}_row": stride for name, stride in zip(names, strides, strict=True) if name != "b"}
     words |= batch_words(names, batch)
     return words, rows, [size for size, *_ in batch]
@@ -288,7 +288,7 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     tasks = count * split.row_chunks * split.panel_chunks
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=tasks,
         written=[written],
         chunk=0 if fetching else max(tasks // (4 * TASKS), 1),

@@ -25,7 +25,6 @@ from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.lengths import CheckLengths
-from ttc.runtime.engines.native.kernels.words import words_of
 
 Activation: TypeAlias = "tuple[str, float, float]"
 """A function by the name that recurrent layers have for it, and its parameters."""
@@ -214,7 +213,7 @@ class Layer(ABC):
         if lengths.storage not in _LENGTHS:
             raise NotTaken(f"lengths in {lengths.storage}")
         words = {"lengths": lengths, "count": self.samples, "most": self.steps, "status": self.n.status}
-        self.n.job(CheckLengths(lengths.storage), words_of(CheckLengths.NAMES, words), tasks=1, written=[self.n.status])
+        self.n.job(CheckLengths(lengths.storage), words, tasks=1, written=[self.n.status])
         return lengths
 
 

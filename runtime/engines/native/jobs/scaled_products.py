@@ -16,7 +16,6 @@ from ttc.runtime.engines.native.kernels.integer_gemm import integer_block
 from ttc.runtime.engines.native.kernels.scaled_gemm import ScaledGemm
 from ttc.runtime.engines.native.kernels.scaled_pack import ScalePanels, ScaleRows, panel_words, row_words
 from ttc.runtime.engines.native.kernels.scaled_parts import runs_of
-from ttc.runtime.engines.native.kernels.words import words_of
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -40,10 +39,10 @@ def scaled_panels(n: Lowering, b: View, taps: int, block: Block) -> Panels:
     target = n.temp((panels * panel_words(depth, taps, block.columns),), "f32")
     kernel = ScalePanels(block.columns, block.lanes, b.storage, by_rows)
     line = (b.strides[0] if by_rows else b.strides[1]) * b.item_bytes
-    words: dict[str, Word] = {"source": b, "target": target, "depth": depth, "taps": taps, "columns": columns, "line": line}
+    words = {"source": b, "target": target, "depth": depth, "taps": taps, "columns": columns, "line": line}
     moved = b.elements * b.item_bytes + target.elements * 4
     tasks = taps * runs_of(depth) if by_rows else panels
-    n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[target], scratch=kernel.scratch_bytes, moved_bytes=moved)
+    n.job(kernel, words, tasks=tasks, written=[target], scratch=kernel.scratch_bytes, moved_bytes=moved)
     return Panels(target, block, channels, columns)
 
 

@@ -17,7 +17,6 @@ from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, LIMIT_EXPONE
 from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, WinogradFilter, point_step
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS
 from ttc.runtime.engines.native.kernels.winograd_patches import WinogradPatches
-from ttc.runtime.engines.native.kernels.words import words_of
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -140,7 +139,7 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tilin
     for name, axis in zip("yx", axes, strict=True):
         image |= {f"{name}_size": axis.size, f"{name}_before": axis.before}
     tensors = {"c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
-    words: dict[str, Word] = {"u": u, "w": w, **_filter_strides(w), **tensors, **image, **({"filter_peaks": peaks} if watched else {})}
+    words = {"u": u, "w": w, **_filter_strides(w), **tensors, **image, **({"filter_peaks": peaks} if watched else {})}
     words |= {"columns": columns, "y_windows": axes[0].windows, "x_windows": axes[1].windows}
     words |= {"panels": block.panels(columns), "panel_chunks": split.panel_chunks, "row_blocks": -(-split.most // block.rows)}
     words |= {"most_tiles": split.most}
@@ -150,7 +149,7 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tilin
         words |= _patches(n, kernel, image, split, (x.elements * x.item_bytes, tiles, channels))
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=split.chunks * split.panel_chunks,
         written=[result.view],
         chunk=1,
@@ -175,7 +174,7 @@ def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: Split
     patches = WinogradPatches(kernel.tiles)
     n.job(
         patches,
-        words_of(patches.names, {**image, **prepared}),
+        {**image, **prepared},
         tasks=split.chunks * parts,
         written=[v, peaks],
         scratch=kernel.tiles.table_bytes(channels),
@@ -201,10 +200,10 @@ def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> tuple[View, V
     u = n.temp((block.panels(columns), tiling.points, point_step(channels, block.columns, gap=gap)), "f32")
     peaks = n.temp((channels,), "u32")
     kernel = WinogradFilter(tiling.outputs, block.columns, block.lanes, w.storage, taps, gap)
-    words: dict[str, Word] = {"w": w, "u": u, "channels": channels, "columns": columns, **_filter_strides(w), "peaks": peaks}
+    words = {"w": w, "u": u, "channels": channels, "columns": columns, **_filter_strides(w), "peaks": peaks}
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=channels,
         written=[u, peaks],
         chunk=max(channels // _FILTER_CHUNKS, 1),

@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_b
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, DenseRows, Rows, Table
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -42,7 +42,7 @@ _SUM_TILES, _LEFT_TILES, _RIGHT_TILES = ((0, 1), (2, 3)), (4, 5), (6, 7)
 
 
 @dataclass(frozen=True)
-class AmxGemm(Kernel):
+class AmxGemm(JobKernel):
     """c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
@@ -81,12 +81,12 @@ class AmxGemm(Kernel):
         gathered = height * taps * (row_bytes(depth, self.parts) - HEADER_BYTES)
         return _SUMS_BYTES + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + gathered
 
-    def emit(self, f: Writer) -> None:
+    def emit_job(self, f: Writer, words: Words) -> None:
         from ttc.runtime.engines.native.ir.tiles import Tiles
 
         tiles = Tiles(f)
         tiles.configure()
-        work = _Work(f, self, tiles)
+        work = _Work(f, words, self, tiles)
         if self.rows.has_borders:
             with f.loop(0, work.row_bytes) as i:
                 f.store(f.constant(0, "u8"), f.at(work.table.zeros, i, "u8"))
@@ -98,10 +98,9 @@ class AmxGemm(Kernel):
 class _Work:
     """The code of one kernel: what all its tasks know."""
 
-    def __init__(self, f: Writer, kernel: AmxGemm, tiles: Tiles) -> None:
-        self.f, self.kernel, self.tiles = f, kernel, tiles
+    def __init__(self, f: Writer, words: Words, kernel: AmxGemm, tiles: Tiles) -> None:
+        self.f, self.words, self.kernel, self.tiles = f, words, kernel, tiles
         self.parts = kernel.parts
-        self.words = words = Words(f, kernel.names)
         self.depth, self.taps = words["depth"], words["taps"]
         self.chunks = (self.depth + (DEPTH - 1)) // DEPTH
         self.width_bytes = self.chunks * (DEPTH * 2)

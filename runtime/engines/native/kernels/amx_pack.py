@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, halves, mark, split
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -81,7 +81,7 @@ def _parts(f: Writer, x: Value, parts: int, largest: Variable | None) -> list[Va
 
 
 @dataclass(frozen=True)
-class PackTiles(Kernel):
+class PackTiles(JobKernel):
     """A right operand in panels of `PANEL` columns: a mark, then for each tap, each `DEPTH` channels of it and each part two tiles side by
     side, of pairs of channels; filled up with zeros.
 
@@ -100,11 +100,9 @@ class PackTiles(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return (*TENSORS, "depth", "taps", "columns", "line", "panels", *batch_names(TENSORS, self.batch))
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         with f.loop(f.begin, f.end) as task:
             panels = words["panels"]
             element, panel = task // panels, task % panels

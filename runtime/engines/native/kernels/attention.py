@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -38,7 +38,7 @@ _PLACES = ("values", "queries", "scores", "sums", "tile", "top", "total", "facto
 
 
 @dataclass(frozen=True)
-class Attention(Kernel):
+class Attention(JobKernel):
     """y = softmax(q k^T * scale + mask) v for every element of a batch.
 
     Args:
@@ -71,7 +71,6 @@ class Attention(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         rows, places = (f"{name}_row" for name in self.tensors), (f"at_{name}" for name in _PLACES)
         return (*_SIZES, *self.tensors, *rows, *places, *batch_names(self.tensors, self.batch))
 
@@ -99,8 +98,8 @@ class Attention(Kernel):
             end += -(-count * 4 // ALIGNMENT) * ALIGNMENT
         return {name: place for name, place in found.items() if name != "at_keys"}, end
 
-    def emit(self, f: Writer) -> None:
-        _Attend(f, self).tasks()
+    def emit_job(self, f: Writer, words: Words) -> None:
+        _Attend(f, words, self).tasks()
 
 
 def _query_stride(depth: int) -> int:
@@ -116,10 +115,8 @@ def _score_stride(key_block: int) -> int:
 class _Attend:
     """The code of one kernel."""
 
-    def __init__(self, f: Writer, spec: Attention) -> None:
-        self.f, self.spec = f, spec
-        words = Words(f, spec.names)
-        self.words = words
+    def __init__(self, f: Writer, words: Words, spec: Attention) -> None:
+        self.f, self.words, self.spec = f, words, spec
         self.rows, self.keys, self.depth, self.columns = (words[name] for name in _SIZES[:4])
         self.lanes = spec.scores.lanes
         self.packed_keys = f.scratch

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ttc.dialects.core.kernels.coupling import ROUNDS, TOLERANCE
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CoupleProbabilities(Kernel):
+class CoupleProbabilities(JobKernel):
     """p[n, classes] of r[n, pairs]: see `nn.couple_probabilities`.
 
     Args:
         source, target: element types of r and p; f32, or narrower.
 
-    A task is a row.  Words: `NAMES`.  Scratch: `scratch_bytes`.
+    A task is a row.  Words: `names`.  Scratch: `scratch_bytes`.
     """
 
-    NAMES: ClassVar = ("r", "p", "pairs", "classes")
     source: Storage
     target: Storage
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("r", "p", "pairs", "classes")
 
     @staticmethod
     def scratch_bytes(classes: int) -> int:
         """Bytes of scratch memory that a thread needs."""
         return 4 * (classes * classes + 2 * classes)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the search for probabilities, row by row; see `Kernel.emit`."""
-        words = Words(f, self.NAMES)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the search for probabilities, row by row; see `JobKernel.emit_job`."""
         classes = words["classes"]
         p, products = f.scratch, f.at(f.scratch, classes, "f32")
         form = f.at(products, classes, "f32")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.lines import over_columns
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -22,7 +22,7 @@ _SIZES = ("rows", "columns", *SHARES)
 
 
 @dataclass(frozen=True)
-class Eltwise(Kernel):
+class Eltwise(JobKernel):
     """y = region(x0, x1, ...), element by element.
 
     Args:
@@ -52,8 +52,7 @@ class Eltwise(Kernel):
         """Storages of the tensors: the result, then inputs."""
         return (self.region.storage, *self.region.inputs)
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         with f.loop(f.begin, f.end) as task:
             self.emit_task(f, words, task)
 

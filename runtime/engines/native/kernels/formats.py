@@ -13,7 +13,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.base import FACE
 from ttc.dialects.core.formats.block import BlockFormat
 from ttc.dialects.core.formats.words import NarrowFloatFormat, Tf32Format
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _FIVE_BITS = (112 << 23, (144 << 23) - 1)
 
 
 @dataclass(frozen=True)
-class Rounding(Kernel):
+class Rounding(JobKernel):
     """Rounds rows in place, in vectors of 16: a block, where elements share exponents.
 
     Args:
@@ -39,12 +39,10 @@ class Rounding(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return ("data", "columns", "line", "parts")
 
-    def emit(self, f: Writer) -> None:
-        """Emit the rounding of blocks, row by row; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the rounding of blocks, row by row; see `JobKernel.emit_job`."""
         columns, parts = words["columns"], words["parts"]
         blocks = (columns + (FACE - 1)) // FACE
         with f.loop(f.begin, f.end) as task:

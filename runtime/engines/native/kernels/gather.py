@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Gather(Kernel):
+class Gather(JobKernel):
     """y[n, i, :] = x[n, indices[n, i, 0], ..., indices[n, i, keys - 1], :].
 
     Args:
@@ -36,13 +36,11 @@ class Gather(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the words of a job."""
         keys = (f"{what}{i}" for i in range(self.keys) for what in ("size", "stride"))
         return ("source", "indices", "target", "status", "rows", "columns", "source_batch", "index_batch", *keys)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the copies of rows, index by index; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the copies of rows, index by index; see `JobKernel.emit_job`."""
         source, columns, status = words.pointer("source"), words["columns"], words.pointer("status")
         with f.loop(f.begin, f.end) as task:
             batch, row = task // words["rows"], task % words["rows"]
@@ -58,7 +56,7 @@ class Gather(Kernel):
 
 
 @dataclass(frozen=True)
-class GatherElements(Kernel):
+class GatherElements(JobKernel):
     """y[i..., c] = x[i..., c] but for one dimension of x, whose place is indices[i..., c].
 
     Args:
@@ -76,13 +74,11 @@ class GatherElements(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the words of a job."""
         dims = (f"batch{i}{what}" for i in range(self.batch) for what in ("", "_source"))
         return ("source", "indices", "target", "status", "size", "along", "columns", "column_source", *dims)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the reads of single elements at indices; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the reads of single elements at indices; see `JobKernel.emit_job`."""
         columns, status = words["columns"], words.pointer("status")
         with f.loop(f.begin, f.end) as task:
             x, rest = words.pointer("source"), task
@@ -98,7 +94,7 @@ class GatherElements(Kernel):
 
 
 @dataclass(frozen=True)
-class CheckIndices(Kernel):
+class CheckIndices(JobKernel):
     """Sets the status unless all of indices[i, 0], ..., indices[i, keys - 1] lie in their dimensions; a job of it may come early.
 
     Args:
@@ -113,12 +109,10 @@ class CheckIndices(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the words of a job."""
         return ("indices", "status", "rows", *(f"size{i}" for i in range(self.keys)))
 
-    def emit(self, f: Writer) -> None:
-        """Emit checks that indices lie in range; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit checks that indices lie in range; see `JobKernel.emit_job`."""
         with f.loop(f.begin, f.end), f.loop(0, words["rows"]) as row:
             entry = f.at(words.pointer("indices"), row * self.keys, self.index)
             for i in range(self.keys):

@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import Count, shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -35,7 +35,7 @@ _SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunk
 
 
 @dataclass(frozen=True)
-class Gemm(Kernel):
+class Gemm(JobKernel):
     """c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
@@ -98,8 +98,7 @@ class Gemm(Kernel):
         """Words of 4 bytes of a row of the left operand at a tap, given the word of that name."""
         return depth
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         row_words = self.row_words(words["depth"])
         tile = self.tile(f, words)
         zeros = f.at(tile, self.block.bytes, "i8")

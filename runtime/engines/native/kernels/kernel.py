@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ttc.runtime.engines.native.kernels.words import Words
+
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu
     from ttc.runtime.engines.native.ir.writer import Writer
@@ -41,3 +43,20 @@ class Kernel(ABC):
         writer = Writer(self.symbol, cpu)
         self.emit(writer)
         return writer.text()
+
+
+@dataclass(frozen=True)
+class JobKernel(Kernel):
+    """The kernel of a job, whose words have names."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the words of a job, in order."""
+
+    @abstractmethod
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Write the function: it computes tasks [f.begin, f.end) of a job with these words."""
+
+    def emit(self, f: Writer) -> None:
+        self.emit_job(f, Words(f, {name: place for place, name in enumerate(self.names)}))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CheckLengths(Kernel):
+class CheckLengths(JobKernel):
     """Sets the status if one of `count` integers, which lie one after the other, is not in [0, most].  One task."""
 
-    NAMES: ClassVar[tuple[str, ...]] = ("lengths", "count", "most", "status")
     source: Storage
 
-    def emit(self, f: Writer) -> None:
-        """Emit checks that lengths lie in range; see `Kernel.emit`."""
-        words = Words(f, self.NAMES)
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("lengths", "count", "most", "status")
+
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit checks that lengths lie in range; see `JobKernel.emit_job`."""
         with f.loop(f.begin, f.end), f.loop(0, words["count"]) as i:
             length = f.converted(f.load(f.at(words.pointer("lengths"), i, self.source), self.source), "i64")
             with f.when((length < 0) | (length > words["most"])):

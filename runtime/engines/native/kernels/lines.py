@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class LineKernel(Kernel):
+class LineKernel(JobKernel):
     """Works on lines along one axis of x and y.
 
     Args:
@@ -66,12 +66,10 @@ class LineKernel(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         sizes = ("length", "x_step", "y_step", "columns", "pieces", "piece")
         return ("x", "y", *sizes, *batch_names(("x", "y"), self.lead))
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         pieces, piece, columns = words["pieces"], words["piece"], words["columns"]
         with f.loop(f.begin, f.end) as task:
             if self.across:

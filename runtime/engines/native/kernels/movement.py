@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.packing import transposed
 from ttc.runtime.engines.native.kernels.words import Words
 
@@ -40,7 +40,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Movement(Kernel):
+class Movement(JobKernel):
     """y[i..., r, c] = x[i..., r, c].
 
     Args:
@@ -58,13 +58,11 @@ class Movement(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         dims = ("row", "column", *(f"batch{i}" for i in range(self.batch)))
         return ("source", "target", "row_parts", "column_parts", *(f"{dim}{what}" for dim in dims for what in DIMENSION))
 
-    def emit(self, f: Writer) -> None:
-        """Emit the loop over parts of matrices; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the loop over parts of matrices; see `JobKernel.emit_job`."""
         with f.loop(f.begin, f.end) as task:
             part, rest = task % words["column_parts"], task // words["column_parts"]
             row, rest = rest % words["row_parts"], rest // words["row_parts"]

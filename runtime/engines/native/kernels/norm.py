@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.lines import over_columns
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -24,7 +24,7 @@ Add: TypeAlias = "Callable[[Value, Value], Value]"
 
 
 @dataclass(frozen=True)
-class NormRows(Kernel):
+class NormRows(JobKernel):
     """y = (x - mean x) / sqrt(mean (x - mean x)^2 + eps) * scale + bias, a task a row; in float32.
 
     Args:
@@ -53,12 +53,10 @@ class NormRows(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return (*self.tensors, "length", "eps", *batch_names(self.tensors, self.lead))
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
-        length, eps = words["length"], f.real(self.names.index("eps"))
+    def emit_job(self, f: Writer, words: Words) -> None:
+        length, eps = words["length"], words.real("eps")
         sums = RowSums(f)
         with f.loop(f.begin, f.end) as place:
             bases = dict(zip(self.tensors, bases_at(f, words, self.tensors, self.lead, place), strict=True))

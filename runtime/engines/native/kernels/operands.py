@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ TENSORS = ("source", "target")
 
 
 @dataclass(frozen=True)
-class RowKernel(Kernel):
+class RowKernel(JobKernel):
     """Rewrites rows of channels, which lie anywhere.
 
     Args:
@@ -33,11 +33,9 @@ class RowKernel(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return (*TENSORS, "depth", *batch_names(TENSORS, self.batch))
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         with f.loop(f.begin, f.end) as task:
             source, target = bases_at(f, words, TENSORS, self.batch, task)
             self.emit_row(f, words["depth"], source, target)

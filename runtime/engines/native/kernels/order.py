@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _ENTRY_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Order(Kernel):
+class Order(JobKernel):
     """y[j] = the place in a line of x of what is number j in order; NaN comes last.  A task is a line.
 
     Args:
@@ -44,16 +44,14 @@ class Order(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return ("x", "y", "length", "count", "x_step", "y_step", *batch_names(("x", "y"), self.lead))
 
     def scratch_bytes(self, length: int, count: int) -> int:
         """Return the bytes of scratch memory that one thread needs."""
         return _ENTRY_BYTES * (count if self.few else 2 * length)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the sort of each line; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the sort of each line; see `JobKernel.emit_job`."""
         with f.loop(f.begin, f.end) as place:
             x, y = bases_at(f, words, ("x", "y"), self.lead, place)
             found = self._chosen(f, words, x) if self.few else self._merged(f, words, x)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.operands import TENSORS
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -28,7 +28,7 @@ ROWS = 32
 
 
 @dataclass(frozen=True)
-class Packing(Kernel):
+class Packing(JobKernel):
     """What both orders have in common.
 
     Args:
@@ -50,11 +50,9 @@ class Packing(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the words of a job."""
         return (*TENSORS, "depth", "columns", "line", "tasks", *batch_names(TENSORS, self.batch))
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         with f.loop(f.begin, f.end) as task:
             per_element = words["tasks"]
             element = task // per_element

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.kernels.eltwise import Eltwise
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Passes(Kernel):
+class Passes(JobKernel):
     """Elementwise regions, each over a piece of the elements before the next piece: what one reads or writes, the next finds near.
 
     Args:
@@ -27,13 +27,12 @@ class Passes(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return tuple(f"{part_prefix(i)}{name}" for i, part in enumerate(self.parts) for name in part.names)
 
-    def emit(self, f: Writer) -> None:
-        words = [Words(f, self.names, part_prefix(i)) for i in range(len(self.parts))]
+    def emit_job(self, f: Writer, words: Words) -> None:
+        parts = [words.part(part_prefix(i)) for i in range(len(self.parts))]
         with f.loop(f.begin, f.end) as task:
-            for part, own in zip(self.parts, words, strict=True):
+            for part, own in zip(self.parts, parts, strict=True):
                 part.emit_task(f, own, task)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.lines import fold_names, over_columns, over_folds
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
@@ -33,7 +33,7 @@ _PART_ROWS = 64
 
 
 @dataclass(frozen=True)
-class Reduce(Kernel):
+class Reduce(JobKernel):
     """What both have in common.
 
     Args:
@@ -53,7 +53,6 @@ class Reduce(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return ("x", "y", *self.sizes, *batch_names(("x", "y"), self.lead), *fold_names(self.folds))
 
     @property
@@ -95,8 +94,7 @@ class ReduceRows(Reduce):
     def sizes(self) -> tuple[str, ...]:
         return ("length", "count")
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         wide = self.fn in ("sum", "mean") and self.neutral(f, 1).type.dtype == "f32"
         zero = f.constant(0.0, "f64") if wide else self.neutral(f, 1)
         total = f.variable(zero)
@@ -149,8 +147,7 @@ class ReduceColumns(Reduce):
     def sizes(self) -> tuple[str, ...]:
         return ("rows", "row_step", "columns", "pieces", "piece", "count")
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         pieces, piece, columns = words["pieces"], words["piece"], words["columns"]
         blocks = {n: self._variables(f, n) for n in (_UNROLLED, 1, 0)}
         with f.loop(f.begin, f.end) as task:

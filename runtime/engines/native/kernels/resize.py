@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _UNROLLED = 6
 
 
 @dataclass(frozen=True)
-class Resample(Kernel):
+class Resample(JobKernel):
     """y[n, i, :] = sum over k of weights[i, k] x[n, places[i, k], :], products rounded before they are added.
 
     Args:
@@ -37,12 +37,10 @@ class Resample(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         return ("source", "places", "weights", "target", "rows", "columns", "source_batch", "source_row")
 
-    def emit(self, f: Writer) -> None:
-        """Emit the weighted sums of samples; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the weighted sums of samples; see `JobKernel.emit_job`."""
         number: Storage = "f64" if self.source == "f64" else "f32"
         columns = words["columns"]
         with f.loop(f.begin, f.end) as task:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _FAR = 1e300
 
 
 @dataclass(frozen=True)
-class GridSample(Kernel):
+class GridSample(JobKernel):
     """y[n, c, p] = the sum over the neighbours of position p of x[n, c, ...] times their weights.
 
     Args:
@@ -58,9 +58,8 @@ class GridSample(Kernel):
         """Return the bytes of scratch memory that one thread needs."""
         return self.POINTS * self.corners * (8 + 4)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the samples of an image, chunk by chunk of points; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the samples of an image, chunk by chunk of points; see `JobKernel.emit_job`."""
         points, channels, elements = words["points"], words["channels"], words["elements"]
         chunks = (points + (self.POINTS - 1)) // self.POINTS
         places, weights = f.scratch, f.at(f.scratch, self.POINTS * self.corners, "i64")

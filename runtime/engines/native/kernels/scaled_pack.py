@@ -9,7 +9,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.packing import transposed
 from ttc.runtime.engines.native.kernels.scaled_parts import RUN, WORDS, Scale, as_integers, inverse_of, runs_of, scale_of, top_of
@@ -97,7 +97,7 @@ class ScaleRows(RowKernel):
 
 
 @dataclass(frozen=True)
-class ScalePanels(Kernel):
+class ScalePanels(JobKernel):
     """A matrix b[k, n] as panels of scaled integers: for each tap and each run of its channels, a row of pairs of channels for each pair,
     then the columns' scales; filled up with zeros.
 
@@ -123,8 +123,7 @@ class ScalePanels(Kernel):
         """Return the bytes of scratch memory that one thread needs: a run of all columns in float32."""
         return RUN * self.columns * 4
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         runs = runs_of(words["depth"])
         panels = (words["columns"] + (self.columns - 1)) // self.columns
         every = words["taps"] * runs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.gather import checked
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
 
 
 @dataclass(frozen=True)
-class ScatterRows(Kernel):
+class ScatterRows(JobKernel):
     """y[indices[i, 0], ..., indices[i, keys - 1], :] is combined with updates[i, :], for i one after the other.
 
     Args:
@@ -39,13 +39,11 @@ class ScatterRows(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         keys = (f"{what}{i}" for i in range(self.keys) for what in ("size", "stride"))
         return ("target", "indices", "updates", "status", "rows", "columns", *keys)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the updates of rows at indices; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the updates of rows at indices; see `JobKernel.emit_job`."""
         columns, whole = words["columns"], words["columns"] - words["columns"] % self.lanes
         with f.loop(f.begin, f.end), f.loop(0, words["rows"]) as row:
             entry, y = f.at(words.pointer("indices"), row * self.keys, self.index), words.pointer("target")
@@ -60,7 +58,7 @@ class ScatterRows(Kernel):
 
 
 @dataclass(frozen=True)
-class ScatterElements(Kernel):
+class ScatterElements(JobKernel):
     """y[i..., c], but for one dimension, whose place is indices[i..., c], is combined with updates[i..., c], one after the other.
 
     Args:
@@ -80,13 +78,11 @@ class ScatterElements(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         dims = (f"batch{i}{what}" for i in range(self.batch) for what in ("", "_target"))
         return ("target", "indices", "updates", "status", "rows", "size", "along", "columns", "column_target", *dims)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the updates of single elements at indices; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the updates of single elements at indices; see `JobKernel.emit_job`."""
         columns, rows = words["columns"], words["rows"]
         with f.loop(f.begin * rows, f.end * rows) as row:
             y, rest = words.pointer("target"), row

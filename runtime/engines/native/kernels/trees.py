@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ttc.dialects.core.kernels.trees import COLUMNS
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def record_bytes(computed: Computed) -> int:
 
 
 @dataclass(frozen=True)
-class PackTrees(Kernel):
+class PackTrees(JobKernel):
     """Records of nodes and leaves, and the places of roots, filled up with a leaf that has no weight.
 
     What is not there becomes a leaf, so that no walk leaves the records or runs for ever, and sets the word `bad`, which `WalkTrees`
@@ -60,9 +60,8 @@ class PackTrees(Kernel):
         """Name the words of a job: addresses, and the numbers of features, nodes, leaves, trees, and of trees filled up."""
         return ("nodes", "splits", "roots", "weights", "records", "places", "bad", "features", "count", "leaves", "trees", "filled")
 
-    def emit(self, f: Writer) -> None:
-        """Emit the packing of nodes, with checks that they form trees; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the packing of nodes, with checks that they form trees; see `JobKernel.emit_job`."""
         bad = words.pointer("bad")
         f.store(f.constant(0, "i64"), bad)
         with f.loop(0, words["count"]) as node:
@@ -128,7 +127,7 @@ class PackTrees(Kernel):
 
 
 @dataclass(frozen=True)
-class WalkTrees(Kernel):
+class WalkTrees(JobKernel):
     """y[n, t] = the weights for target t of the leaves that row n reaches, put together.
 
     Args:
@@ -162,9 +161,8 @@ class WalkTrees(Kernel):
         """Name the words of a job: addresses; rows, rows of a task, features, nodes, leaves, trees filled up; trees, weights, targets."""
         return (*self.NAMES, "trees", "width", "of", *(("targets",) if self.has_targets else ()))
 
-    def emit(self, f: Writer) -> None:
-        """Emit the walks of rows down the trees; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the walks of rows down the trees; see `JobKernel.emit_job`."""
         with f.when(f.load(words.pointer("bad"), "i64").differs(0)):
             f.store(f.constant(1, "i64"), words.pointer("status"))
         places = f.static_array("i32", WALKS)

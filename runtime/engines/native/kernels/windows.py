@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.pixels import Pixels
 from ttc.runtime.engines.native.kernels.words import Words
 
@@ -82,7 +82,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class WindowKernel(Kernel):
+class WindowKernel(JobKernel):
     """y[n, h, w, c] = region(some function of x[n, h * sh + i * dh - top, w * sw + j * dw - left, c] for all taps i, j; others...).
 
     Args:
@@ -116,7 +116,6 @@ class WindowKernel(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         x = ("source", "source_image", "source_y", "source_x")
         return (*x, "channels", "parts", *axis_names("y"), *axis_names("x"), *self.OWN, *self.pixels.names)
 
@@ -128,9 +127,8 @@ class WindowKernel(Kernel):
     def _tile_bytes(self) -> int:
         return rounded_up(self.block.windows * self.block.lanes * POINTER_BYTES)
 
-    def emit(self, f: Writer) -> None:
-        """Emit the loop over blocks of windows; see `Kernel.emit`."""
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
+        """Emit the loop over blocks of windows; see `JobKernel.emit_job`."""
         tile, table = f.scratch, f.at(f.scratch, self._tile_bytes, "i8")
         row = f.at(table, self.block.table_bytes, "i8")
         value = self.neutral(f)

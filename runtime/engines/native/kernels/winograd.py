@@ -25,7 +25,7 @@ from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_sums
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, filter_address, point_step
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
@@ -46,7 +46,7 @@ _PREPARED = ("v", "peaks", "parts")
 
 
 @dataclass(frozen=True)
-class Winograd(Kernel):
+class Winograd(JobKernel):
     """c = region(x convolved with w, others...).
 
     Args:
@@ -83,7 +83,6 @@ class Winograd(Kernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
         tensors = ("c", *self.finish.others)
         strides = (f"{tensor}_{axis}" for tensor in tensors for axis in ("image", "y", "x"))
         more = (*(_PREPARED if self.prepared else ()), *(("filter_peaks",) if self.watched else ()))
@@ -96,8 +95,7 @@ class Winograd(Kernel):
         patches = 0 if self.prepared else self.tiles.elements(most_tiles, channels)
         return fixed + 4 * (patches + self.tiles.elements(most_tiles, self.block.columns))
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         self.tiles.emit_zeros(f, words)
         filter_peak = self._largest(f, words.pointer("filter_peaks"), words["channels"]) if self.watched else f.constant(0, "u32")
         with f.loop(f.begin, f.end) as task:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.packing import transposed
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.words import Words
@@ -38,7 +38,7 @@ def filter_address(f: Writer, words: Words, tap: tuple[Operand, Operand], channe
 
 
 @dataclass(frozen=True)
-class WinogradFilter(Kernel):
+class WinogradFilter(JobKernel):
     """Brings a filter w[3, 3, channels, columns] into panels.
 
     Args:
@@ -61,8 +61,7 @@ class WinogradFilter(Kernel):
 
     names: ClassVar[tuple[str, ...]] = ("w", "u", "channels", "columns", *FILTER_STRIDES, "peaks")
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         with f.loop(f.begin, f.end) as c:
             f.store(f.constant(0, "u32"), f.at(words.pointer("peaks"), c, "u32"))
         with f.loop(0, words["columns"], self.columns) as start, f.loop(f.begin, f.end) as c:

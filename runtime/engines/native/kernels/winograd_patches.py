@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.windows import rounded_up
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
@@ -124,7 +124,7 @@ class Tiles:
 
 
 @dataclass(frozen=True)
-class WinogradPatches(Kernel):
+class WinogradPatches(JobKernel):
     """Writes the patches of all tiles: v[point, tile, channel] of each chunk of tiles, one chunk after the other.
 
     Tasks: (chunk, part of its tiles), the latter fastest.  Words: `names`; strides in bytes.  peaks: u32 for each task, the bits of the
@@ -135,8 +135,7 @@ class WinogradPatches(Kernel):
 
     names: ClassVar[tuple[str, ...]] = (*IMAGE, "v", "peaks", "tiles", "chunks", "parts")
 
-    def emit(self, f: Writer) -> None:
-        words = Words(f, self.names)
+    def emit_job(self, f: Writer, words: Words) -> None:
         self.tiles.emit_zeros(f, words)
         channels, parts = words["channels"], words["parts"]
         chunks = shares_of(words["tiles"], words["chunks"])

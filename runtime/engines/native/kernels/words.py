@@ -20,13 +20,12 @@ class Words:
     """What a kernel's code reads of its job: integers by name, each loaded where it is first asked for.
 
     Args:
-        names: of all words of the job.
-        prefix: what the names of those begin with that are asked for, without it.
+        places: numbers of the words, by name.
     """
 
-    def __init__(self, f: Writer, names: Sequence[str], prefix: str = "") -> None:
+    def __init__(self, f: Writer, places: Mapping[str, int]) -> None:
         self._f = f
-        self._places = {name.removeprefix(prefix): index for index, name in enumerate(names) if name.startswith(prefix)}
+        self._places = places
 
     def __getitem__(self, name: str) -> Value:
         return self._f.word(self._places[name])
@@ -34,6 +33,14 @@ class Words:
     def pointer(self, name: str) -> Value:
         """Return the address that a word holds."""
         return self._f.pointer(self._places[name])
+
+    def real(self, name: str) -> Value:
+        """Return the float32 that a word holds."""
+        return self._f.real(self._places[name])
+
+    def part(self, prefix: str) -> Words:
+        """Return the words whose names begin with the prefix, by the rest of their names."""
+        return Words(self._f, {name.removeprefix(prefix): place for name, place in self._places.items() if name.startswith(prefix)})
 
 
 def words_of(names: Sequence[str], values: Mapping[str, Word]) -> tuple[Word, ...]:

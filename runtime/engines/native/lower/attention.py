@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -11,11 +10,8 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, dims_of, multiplier_of
 from ttc.runtime.engines.native.kernels.attention import Attention
 from ttc.runtime.engines.native.kernels.gemm_block import block_for
-from ttc.runtime.engines.native.kernels.words import batch_words, words_of
+from ttc.runtime.engines.native.kernels.words import batch_words
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _KEY_BLOCK = 256
 _KEY_BYTES = 512 << 10
@@ -66,14 +62,14 @@ def attention(n: Lowering) -> None:
     places, scratch = kernel.places(depth, columns, key_block, -(-rows // chunks))
     if scratch > _SCRATCH_BYTES:
         raise NotTaken("rows of too many elements")
-    words: dict[str, Word] = {"rows": rows, "keys": keys, "depth": depth, "columns": columns, "chunks": chunks}
+    words = {"rows": rows, "keys": keys, "depth": depth, "columns": columns, "chunks": chunks}
     words |= {"key_block": key_block, "scale": float(scale), **places}
     for name, tensor in zip(kernel.tensors, tensors, strict=True):
         words |= {name: tensor, f"{name}_row": tensor.strides[-2] * tensor.item_bytes}
     words |= batch_words(kernel.tensors, dims)
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=prod(lead) * chunks,
         written=[y],
         chunk=1,

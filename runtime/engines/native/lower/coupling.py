@@ -6,7 +6,6 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.coupling import CoupleProbabilities
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
 
 _ROUNDS = 8
@@ -24,7 +23,7 @@ def couple_probabilities(n: Lowering) -> None:
     kernel = CoupleProbabilities(r.storage, p.storage)
     n.job(
         kernel,
-        words_of(kernel.NAMES, {"r": r, "p": p, "pairs": r.shape[1], "classes": classes}),
+        {"r": r, "p": p, "pairs": r.shape[1], "classes": classes},
         tasks=r.shape[0],
         written=[p],
         scratch=kernel.scratch_bytes(classes),

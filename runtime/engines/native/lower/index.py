@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels import gather as kernels
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _WIDEST = 4
 """Indices that name a row, at most."""
@@ -68,12 +63,12 @@ def gather_elements(n: Lowering) -> None:
     _require_copied(x, y)
     *batch, columns = indices.shape
     kernel = kernels.GatherElements(x.storage, y.storage, indices.storage, len(batch))
-    words: dict[str, Word] = {"source": x, "indices": indices, "target": y, "status": n.status, "columns": columns, "column_source": last}
+    words = {"source": x, "indices": indices, "target": y, "status": n.status, "columns": columns, "column_source": last}
     words |= {"size": x.shape[axis], "along": x.strides[axis]}
     for i, (size, stride) in enumerate(zip(batch, strides, strict=True)):
         words |= {f"batch{i}": size, f"batch{i}_source": stride}
     moved = y.elements * (x.item_bytes + y.item_bytes + indices.item_bytes)
-    n.job(kernel, words_of(kernel.names, words), tasks=prod(batch), written=[y, n.status], moved_bytes=moved)
+    n.job(kernel, words, tasks=prod(batch), written=[y, n.status], moved_bytes=moved)
 
 
 def _gather(n: Lowering, x: View, axis: int) -> None:
@@ -92,10 +87,10 @@ def _submit(n: Lowering, x: View, indices: View, rows: tuple[int, int], index_ba
     while lanes > columns:
         lanes //= 2
     kernel = kernels.Gather(x.storage, y.storage, indices.storage, indices.shape[-1], lanes)
-    words: dict[str, Word] = {"source": x, "indices": indices, "target": y, "status": n.status, "rows": rows[1], "columns": columns}
+    words = {"source": x, "indices": indices, "target": y, "status": n.status, "rows": rows[1], "columns": columns}
     words |= {"source_batch": x.strides[0], "index_batch": index_batch, **kernels.key_words(sizes, x.strides[1:-1])}
     moved = y.elements * (x.item_bytes + y.item_bytes) + indices.elements * indices.item_bytes
-    n.job(kernel, words_of(kernel.names, words), tasks=prod(rows), written=[y, n.status], moved_bytes=moved)
+    n.job(kernel, words, tasks=prod(rows), written=[y, n.status], moved_bytes=moved)
 
 
 def _indices(n: Lowering) -> View:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
@@ -11,11 +10,7 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lines import axes_of, chunk_of, lead_words
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.norm import NormRows
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _FLOATS: tuple[Storage, ...] = ("f32", "bf16", "f16")
 
@@ -41,12 +36,12 @@ def _norm(n: Lowering, *, centered: bool) -> None:
     storages: list[Storage | None] = [None if view is None else view.storage for view in (scale, bias)]
     kernel = NormRows(x.storage, y.storage, centered, storages[0], storages[1], (scale_spread, bias_spread), len(lead))
     length = prod(x.shape[axis:])
-    words: dict[str, Word] = dict(zip(kernel.tensors, tensors, strict=True))
+    words = dict(zip(kernel.tensors, tensors, strict=True))
     words |= {"length": length, "eps": float(eps), **lead_words(lead, kernel.tensors)}
     row_bytes = length * (x.item_bytes + y.item_bytes)
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=x.elements // length,
         written=[y],
         chunk=chunk_of(row_bytes),

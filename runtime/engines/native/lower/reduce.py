@@ -15,7 +15,6 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.extremes import Place
 from ttc.runtime.engines.native.kernels.reduce import Reduce, ReduceColumns, ReduceRows, Reduction
 from ttc.runtime.engines.native.kernels.scan import Scan
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def _reduce(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View
     row = folds.pop() if folds else Axis(1, (x.item_bytes,))
     if along_row and row.strides[0] == x.item_bytes:
         kernel = ReduceRows(fn, x.storage, y.storage, len(lead), len(folds))
-        words: dict[str, Word] = {"length": row.size, "count": count}
+        words = {"length": row.size, "count": count}
         _submit(n, kernel, words, (x, y), (lead, folds), 1)
     elif not along_row and lead[-1].strides == (x.item_bytes, y.item_bytes):
         columns = lead.pop().size
@@ -112,7 +111,7 @@ def _submit(
     bytes_read = x.elements * x.item_bytes
     moved = bytes_read + y.elements * y.item_bytes
     chunk = chunk_of(bytes_read // tasks)
-    n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[y], chunk=chunk, flops=x.elements, moved_bytes=moved)
+    n.job(kernel, words, tasks=tasks, written=[y], chunk=chunk, flops=x.elements, moved_bytes=moved)
 
 
 LOWERINGS.add("argmax", lambda n: _place(n, "max"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +12,7 @@ from ttc.runtime.engines.native.jobs.copies import constant
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.resize import Resample
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _FLOATS = ("f32", "bf16", "f16", "f64")
 _MOST_TAPS = 1 << 20
@@ -83,7 +78,7 @@ def _resample(n: Lowering, x: View, axis: int, table: Taps, y: View) -> None:
     while lanes > shape[2]:
         lanes //= 2
     kernel = Resample(x.storage, y.storage, table.places.shape[1], lanes)
-    words: dict[str, Word] = {
+    words = {
         "source": rows,
         "places": constant(table.places, "i64"),
         "weights": constant(table.weights, "f64" if x.storage == "f64" else "f32"),
@@ -95,7 +90,7 @@ def _resample(n: Lowering, x: View, axis: int, table: Taps, y: View) -> None:
     }
     moved = x.elements * x.item_bytes + y.elements * y.item_bytes
     tasks = shape[0] * len(table.places)
-    n.job(kernel, words_of(kernel.names, words), tasks=tasks, written=[y], flops=2 * y.elements * kernel.taps, moved_bytes=moved)
+    n.job(kernel, words, tasks=tasks, written=[y], flops=2 * y.elements * kernel.taps, moved_bytes=moved)
 
 
 def _numbers(n: Lowering, name: str) -> tuple[float, ...]:

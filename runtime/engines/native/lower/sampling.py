@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.sampling import OFFSETS, PADDINGS, GridSample
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _MOST_CORNERS = 16
 """Elements that a position meets: code grows with them."""
@@ -33,12 +28,12 @@ def grid_sample(n: Lowering) -> None:
     if kernel.corners > _MOST_CORNERS:
         raise NotTaken(f"{kernel.corners} elements a position")
     points, elements = prod(grid.shape[1:-1]), prod(x.shape[2:])
-    words: dict[str, Word] = {"x": x, "grid": grid, "y": y, "channels": x.shape[1], "points": points, "elements": elements}
+    words = {"x": x, "grid": grid, "y": y, "channels": x.shape[1], "points": points, "elements": elements}
     words |= {f"size{i}": size for i, size in enumerate(x.shape[2:])}
     moved = sum(view.elements * view.item_bytes for view in (x, grid, y))
     n.job(
         kernel,
-        words_of(kernel.names, words),
+        words,
         tasks=x.shape[0] * -(-points // kernel.POINTS),
         written=[y],
         scratch=kernel.scratch_bytes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import Place, View, dense_strides
@@ -14,11 +13,7 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels import scatter as kernels
 from ttc.runtime.engines.native.kernels.gather import CheckIndices, key_words
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _MOST_KEYS = 4
 """Indices that name a row."""
@@ -36,10 +31,10 @@ def scatter_nd(n: Lowering) -> None:
     columns = prod(y.shape[keys:])
     lanes = max(n.cpu.vector_bytes // 4, 4)
     kernel = kernels.ScatterRows(y.storage, updates.storage, indices.storage, keys, reduction, lanes)
-    words: dict[str, Word] = {"target": y, "indices": indices, "updates": updates, "status": n.status}
+    words = {"target": y, "indices": indices, "updates": updates, "status": n.status}
     words |= {"rows": indices.elements // keys, "columns": columns, **key_words(y.shape[:keys], dense_strides(y.shape)[:keys])}
     moved = 2 * updates.elements * updates.item_bytes
-    n.job(kernel, words_of(kernel.names, words), tasks=1, written=[y, *_status(n, indices, y.shape[:keys])], moved_bytes=moved)
+    n.job(kernel, words, tasks=1, written=[y, *_status(n, indices, y.shape[:keys])], moved_bytes=moved)
     _finish(n, y)
 
 
@@ -57,14 +52,12 @@ def scatter_elements(n: Lowering) -> None:
     *batch, columns = indices.shape
     kernel = kernels.ScatterElements(y.storage, updates.storage, indices.storage, len(batch), reduction)
     tasks = prod(batch[:axis])
-    words: dict[str, Word] = {"target": y, "indices": indices, "updates": updates, "status": n.status, "rows": prod(batch[axis:])}
+    words = {"target": y, "indices": indices, "updates": updates, "status": n.status, "rows": prod(batch[axis:])}
     words |= {"size": y.shape[axis], "along": y.strides[axis], "columns": columns, "column_target": last}
     for i, (size, stride) in enumerate(zip(batch, strides, strict=True)):
         words |= {f"batch{i}": size, f"batch{i}_target": stride}
     moved = 2 * updates.elements * updates.item_bytes
-    n.job(
-        kernel, words_of(kernel.names, words), tasks=tasks, written=[y, *_status(n, indices, y.shape[axis : axis + 1])], moved_bytes=moved
-    )
+    n.job(kernel, words, tasks=tasks, written=[y, *_status(n, indices, y.shape[axis : axis + 1])], moved_bytes=moved)
     _finish(n, y)
 
 
@@ -88,9 +81,9 @@ def _status(n: Lowering, indices: View, sizes: Sequence[int]) -> list[View]:
     if n.operand(0).buffer.place is not Place.BOUND:
         return [n.status]
     kernel = CheckIndices(indices.storage, len(sizes))
-    words: dict[str, Word] = {"indices": indices, "status": n.status, "rows": indices.elements // len(sizes)}
+    words = {"indices": indices, "status": n.status, "rows": indices.elements // len(sizes)}
     words |= {f"size{i}": size for i, size in enumerate(sizes)}
-    n.job(kernel, words_of(kernel.names, words), tasks=1, written=[n.status], moved_bytes=indices.elements * indices.item_bytes)
+    n.job(kernel, words, tasks=1, written=[n.status], moved_bytes=indices.elements * indices.item_bytes)
     return []
 
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lines import axes_of, lead_words
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.order import Order
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
 
 _TARGETS: tuple[Storage, ...] = ("i32", "i64")
 _FEW = 64
@@ -41,7 +36,7 @@ def order(n: Lowering) -> None:
     scratch = kernel.scratch_bytes(length, count)
     if scratch > _SCRATCH_BYTES:
         raise NotTaken("a longer axis")
-    words: dict[str, Word] = {"x": x, "y": y, "length": length, "count": count, **lead_words(lead, ("x", "y"))}
+    words = {"x": x, "y": y, "length": length, "count": count, **lead_words(lead, ("x", "y"))}
     words |= {"x_step": x.strides[axis] * x.item_bytes, "y_step": y.strides[axis] * y.item_bytes}
     moved = x.elements * x.item_bytes + y.elements * y.item_bytes
-    n.job(kernel, words_of(kernel.names, words), tasks=prod(x.shape[i] for i in others), written=[y], scratch=scratch, moved_bytes=moved)
+    n.job(kernel, words, tasks=prod(x.shape[i] for i in others), written=[y], scratch=scratch, moved_bytes=moved)

@@ -9,7 +9,6 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.trees import ROWS, WALKS, PackTrees, WalkTrees, record_bytes
-from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.engines.native.lower import LOWERINGS
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def tree_ensemble(n: Lowering) -> None:
     sizes: dict[str, Word] = {"features": features, "count": splits.elements, "leaves": leaves, "trees": roots.elements, "filled": filled}
     packed: dict[str, Word] = {"records": records, "places": places, "bad": bad}
     given: dict[str, Word] = {"nodes": nodes, "splits": splits, "roots": roots, "weights": weights}
-    n.job(pack, words_of(pack.names, {**given, **packed, **sizes}), tasks=1, written=[records, places, bad])
+    n.job(pack, {**given, **packed, **sizes}, tasks=1, written=[records, places, bad])
     y, block = n.result(), max(1, min(ROWS, rows, _SCRATCH_BYTES // row_bytes))
     kernel = WalkTrees(x.storage, y.storage, weights.storage, computed, aggregate, is_single, trees, targets is not None)
     own: dict[str, Word] = {"x": x, "weights": weights, "y": y, "status": n.status, "rows": rows, "block": block} | {
@@ -59,7 +58,7 @@ def tree_ensemble(n: Lowering) -> None:
     named: dict[str, Word] = {} if targets is None else {"targets": targets}
     n.job(
         kernel,
-        words_of(kernel.names, {**own, **named, **sizes, **packed}),
+        {**own, **named, **sizes, **packed},
         tasks=-(-rows // block),
         written=[y, n.status],
         scratch=-(-block // WALKS) * WALKS * row_bytes,
