@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, cast
@@ -19,7 +19,8 @@ from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
 from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense, dense_strides
 from ttc.runtime.engines.native.jobs.copies import copy, fill, pad
 from ttc.runtime.engines.native.jobs.lowering import Lowering
-from ttc.runtime.engines.native.kernels.kernel import Kernel
+from ttc.runtime.engines.native.kernels.kernel import JobKernel, Kernel
+from ttc.runtime.engines.native.kernels.words import words_of
 
 LEVELS = ("amx", "avx2", "generic")
 GUARD = 32
@@ -33,8 +34,8 @@ class Recorder:
         self.cpu = cpu
         self.jobs: list[tuple[Kernel, Sequence[Any], int]] = []
 
-    def job(self, kernel: Kernel, words: Sequence[Any], *, tasks: int, **_: Any) -> None:
-        self.jobs.append((kernel, words, tasks))
+    def job(self, kernel: JobKernel, words: Mapping[str, Any], *, tasks: int, **_: Any) -> None:
+        self.jobs.append((kernel, words_of(kernel.names, words), tasks))
 
 
 def view_of(array: NDArray, storage: Storage) -> View:
