@@ -17,7 +17,7 @@ from ttc.dialects.nn.training.description import Training
 from ttc.passes.base import Unit
 from ttc.passes.recorded_inputs import absent_inputs, fixed_inputs
 from ttc.runtime.generation_notes import Generation
-from ttc.runtime.manifest import Derived, Description, Variable
+from ttc.runtime.manifest import Derived, Description, ManifestVariable
 from ttc.runtime.tensors import TensorSource
 
 GROUP = ("optimizer", "parameters", "values", "inputs")
@@ -98,7 +98,7 @@ def generation_of(module: ModuleOp) -> Generation | None:
         raise Error("E0302", error.message, error.where, error.hint) from None
 
 
-def _variables(module: ModuleOp, kind: str) -> dict[str, Variable]:
+def _variables(module: ModuleOp, kind: str) -> dict[str, ManifestVariable]:
     """The module's `ttc.parameters` or `ttc.states`: rows of (name, key, shape, dtype)."""
     rows = module_attr(module, kind) or ()
-    return {name: Variable(key, tuple(shape), str(dtype)) for name, key, shape, dtype in rows}
+    return {name: ManifestVariable(key, tuple(shape), str(dtype)) for name, key, shape, dtype in rows}

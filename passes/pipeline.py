@@ -8,7 +8,7 @@ from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 from ttc.passes.netlist.allocate_memory import AllocateMemory
@@ -91,7 +91,7 @@ class PipelineSettings:
 
     format: str | None = None
     precision: str = "float32"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PrecisionRule, ...] = ()
     dram_placement: str = DRAM_PLACEMENTS[0]
     placement: tuple[AnyRule, ...] = ()
     chips: tuple[int, ...] = (0,)

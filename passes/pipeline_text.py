@@ -19,7 +19,7 @@ from typing import Any
 import ttc.passes as package
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.rules.placement import PlacementRule, rule_of_text
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 
@@ -28,7 +28,7 @@ MAX_PASSES = 1000
 MAX_DEPTH = 4
 """How deep lists of an option may be nested."""
 _TOKEN = re.compile(r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s{}\[\],="]+)|(?P<mark>[{}\[\],=]))')
-_RULES: Mapping[type, Callable[[str], Any]] = {Rule: Rule.of_text, PlacementRule: rule_of_text, QueueRule: rule_of_text}
+_RULES: Mapping[type, Callable[[str], Any]] = {PrecisionRule: PrecisionRule.of_text, PlacementRule: rule_of_text, QueueRule: rule_of_text}
 
 
 @cache

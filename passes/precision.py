@@ -18,7 +18,7 @@ from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp
 from ttc.dialects.core.ir.locations import source_names, where
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule, settle, width
+from ttc.dialects.core.rules.precision import PrecisionRule, settle, width
 from ttc.dialects.tile.attention import AttentionOp
 from ttc.dialects.tile.base import TileOp, TileType, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp
@@ -34,7 +34,7 @@ class Note(NamedTuple):
     op: Operation
     applied: bool
     message: str
-    rule: Rule
+    rule: PrecisionRule
 
 
 @record(frozen=False)
@@ -43,7 +43,7 @@ class Assignment:
 
     formats: dict[SSAValue, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
-    matched: set[Rule] = field(default_factory=set)
+    matched: set[PrecisionRule] = field(default_factory=set)
 
 
 def kinds(op: Operation) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def kinds(op: Operation) -> tuple[str, ...]:
             return (mnemonic,)
 
 
-def chosen(op: Operation, rules: Sequence[Rule]) -> dict[str, tuple[str, Rule]]:
+def chosen(op: Operation, rules: Sequence[PrecisionRule]) -> dict[str, tuple[str, PrecisionRule]]:
     """The settings that rules make for an op, each with the rule that makes it."""
     return settle(rules, kinds(op), source_names(op.location))
 
@@ -72,7 +72,7 @@ def computing(function: func.FuncOp) -> Iterator[TileOp]:
             yield op
 
 
-def assign(module: ModuleOp, rules: Sequence[Rule], allow: Allow = lambda op: True) -> Assignment:
+def assign(module: ModuleOp, rules: Sequence[PrecisionRule], allow: Allow = lambda op: True) -> Assignment:
     """The formats that rules give to results and weights.
 
     A weight has one format: the widest that its readers ask for.  Args: allow: asked before each op that a rule changes.
@@ -84,7 +84,7 @@ def assign(module: ModuleOp, rules: Sequence[Rule], allow: Allow = lambda op: Tr
         guard = Guard.of(function)
         for op in computing(function):
             found.matched.update(rule for rule in rules if rule.matches(kinds(op), source_names(op.location)))
-            settings = {key: value for key, value in chosen(op, rules).items() if key not in Rule.COMPUTED}
+            settings = {key: value for key, value in chosen(op, rules).items() if key not in PrecisionRule.COMPUTED}
             if settings and not allow(op):
                 settings = {}
             if "output" in settings:
@@ -152,7 +152,7 @@ class Guard:
         masks = [op.mask for op in ops if isinstance(op, AttentionOp) and op.mask is not None]
         return Guard(_behind(masks), _behind([op.operands[0] for op in ops if op.name in _SOFTMAXES]))
 
-    def refuses(self, value: SSAValue, format_: str, rule: Rule) -> str | None:
+    def refuses(self, value: SSAValue, format_: str, rule: PrecisionRule) -> str | None:
         """What the format would spoil, where a rule of a level of mixed precision is passed over.
 
         Raises: E0503 where a rule of a file spoils a mask.
@@ -179,7 +179,7 @@ def _behind(values: Iterable[SSAValue]) -> set[SSAValue]:
     return found
 
 
-def _assign_results(op: TileOp, format_: str, rule: Rule, guard: Guard, found: Assignment) -> None:
+def _assign_results(op: TileOp, format_: str, rule: PrecisionRule, guard: Guard, found: Assignment) -> None:
     for value in op.results:
         if not _is_float(value):
             continue
@@ -200,9 +200,9 @@ class _Weights:
     """Leaves by the weight they hold, and what their readers ask for."""
 
     leaves: dict[str, list[LeafOp]] = field(default_factory=dict)
-    wishes: dict[str, list[tuple[Operation, str, Rule | None]]] = field(default_factory=dict)
+    wishes: dict[str, list[tuple[Operation, str, PrecisionRule | None]]] = field(default_factory=dict)
 
-    def add(self, op: TileOp, setting: tuple[str, Rule] | None) -> None:
+    def add(self, op: TileOp, setting: tuple[str, PrecisionRule] | None) -> None:
         """An op reads its operands; the setting is about those that are weights."""
         weights = set(weights_of(op)) if setting is not None else set()
         for value in op.operands:
@@ -228,7 +228,7 @@ class _Weights:
                     found.notes.append(_weight_note(op, key, format_, widest, rule))
 
 
-def _weight_note(op: Operation, key: str, format_: str, widest: str, rule: Rule) -> Note:
+def _weight_note(op: Operation, key: str, format_: str, widest: str, rule: PrecisionRule) -> Note:
     if format_ == widest:
         return Note(op, True, f"weight '{key}' stored in {format_}", rule)
     return Note(op, False, f"weight '{key}' stays in {widest}, which another reader asks for", rule)

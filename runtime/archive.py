@@ -27,9 +27,9 @@ from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.atomic_file import replacing
 from ttc.runtime.cpu import checked_threads, starting_threads
 from ttc.runtime.manifest import (
+    ArchiveMember,
     Description,
     Manifest,
-    Member,
     StoredTensor,
     make_manifest,
     manifest_from_json,
@@ -77,7 +77,7 @@ def write_archive(
         writer = ZipWriter(fd, pool)
         stored, members = _write_tensors(writer, tensors, state_keys(description.states))
         for name, data in texts.items():
-            members[name] = Member(len(data), writer.add(name, len(data), [memoryview(data)]))
+            members[name] = ArchiveMember(len(data), writer.add(name, len(data), [memoryview(data)]))
         manifest = _manifest_text(description, netlist, stored, members)
         writer.add(MANIFEST, len(manifest), [memoryview(manifest)])
         writer.finish(lambda directory: _seal(manifest, directory))
@@ -106,8 +106,8 @@ def _loadable_texts(
     texts |= {_debug_name(name): text.encode("utf-8") for name, text in sorted(debug.items())}
     unknown = hashlib.sha256().hexdigest()
     stored = {key: StoredTensor(_tensor_name(number), t.shape, t.format) for number, (key, t) in enumerate(tensors.items(), 1)}
-    members = {stored[key].member: Member(source.size_bytes, unknown) for key, source in tensors.items()}
-    members |= {name: Member(len(data), unknown) for name, data in texts.items()}
+    members = {stored[key].member: ArchiveMember(source.size_bytes, unknown) for key, source in tensors.items()}
+    members |= {name: ArchiveMember(len(data), unknown) for name, data in texts.items()}
     text = _manifest_text(description, netlist, stored, members)
     with _written():
         manifest_from_json(text)
@@ -122,7 +122,7 @@ def _netlist_text(netlist: Netlist) -> bytes:
         return data
 
 
-def _manifest_text(description: Description, netlist: Netlist, stored: dict[str, StoredTensor], members: dict[str, Member]) -> bytes:
+def _manifest_text(description: Description, netlist: Netlist, stored: dict[str, StoredTensor], members: dict[str, ArchiveMember]) -> bytes:
     with _written():
         data = manifest_to_json(make_manifest(description, netlist, stored, members))
         _check_json_size(len(data))
@@ -147,15 +147,15 @@ def _tensor_name(number: int) -> str:
 
 def _write_tensors(
     writer: ZipWriter, tensors: Mapping[str, TensorSource], states: Collection[str]
-) -> tuple[dict[str, StoredTensor], dict[str, Member]]:
+) -> tuple[dict[str, StoredTensor], dict[str, ArchiveMember]]:
     """Write all tensors; of states that are one number everywhere, as caches and moments of optimizers at first, that number."""
     stored: dict[str, StoredTensor] = {}
-    members: dict[str, Member] = {}
+    members: dict[str, ArchiveMember] = {}
     for number, (key, source) in enumerate(tensors.items(), 1):
         name = _tensor_name(number)
         one = source.repeated() if key in states else None
         size, chunks = (source.size_bytes, source.chunks()) if one is None else (len(one), [memoryview(one)])
-        members[name] = Member(size, writer.add(name, size, chunks))
+        members[name] = ArchiveMember(size, writer.add(name, size, chunks))
         stored[key] = StoredTensor(name, source.shape, source.format, one is not None)
     return stored, members
 
@@ -316,10 +316,10 @@ def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
             raise Error("E0704", f"tensor '{key}' takes {size} bytes, but its member has {manifest.members[stored.member].size}")
 
 
-def _check_hashes(data: memoryview, members: Mapping[str, Member], entries: Mapping[str, Entry], threads: int) -> None:
+def _check_hashes(data: memoryview, members: Mapping[str, ArchiveMember], entries: Mapping[str, Entry], threads: int) -> None:
     """Raises E0704 for the first member whose bytes do not match their hash."""
 
-    def matches(item: tuple[str, Member]) -> bool:
+    def matches(item: tuple[str, ArchiveMember]) -> bool:
         entry, digest = entries[item[0]], hashlib.sha256()
         for start in range(entry.data_offset, entry.end, _CHUNK_BYTES):
             end = min(start + _CHUNK_BYTES, entry.end)

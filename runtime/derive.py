@@ -14,7 +14,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function, Work
 from ttc.runtime.arguments import check_array, require_in_range
-from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.tensors import Constants, TensorSource
 
 _MAX_DEPTH = 64
@@ -30,7 +30,7 @@ def check_states(description: Description, values: Mapping[str, NDArray]) -> dic
     return _checked("state", description.states, values)
 
 
-def _checked(what: str, known: Mapping[str, Variable], values: Mapping[str, NDArray]) -> dict[str, NDArray]:
+def _checked(what: str, known: Mapping[str, ManifestVariable], values: Mapping[str, NDArray]) -> dict[str, NDArray]:
     for name in values:
         if name not in known:
             raise Error("E0801", f"the model has no {what} '{name}'", hint=nearest(name, known))

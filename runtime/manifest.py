@@ -29,7 +29,7 @@ _MAX_ELEMENTS = 1 << 48
 
 
 @record(slots=True)
-class Variable:
+class ManifestVariable:
     """A parameter or state of the model.
 
     Args:
@@ -76,8 +76,8 @@ class Description:
     model: str
     version: str
     options: dict[str, Plain] = field(default_factory=dict)
-    parameters: dict[str, Variable] = field(default_factory=dict)
-    states: dict[str, Variable] = field(default_factory=dict)
+    parameters: dict[str, ManifestVariable] = field(default_factory=dict)
+    states: dict[str, ManifestVariable] = field(default_factory=dict)
     derived: tuple[Derived, ...] = ()
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
@@ -94,7 +94,7 @@ def updated_keys(description: Description, updates: Collection[str]) -> frozense
     return frozenset(str(v.key) for name, v in chosen.items() if name not in derived and v.key not in derived)
 
 
-def state_keys(states: Mapping[str, Variable]) -> frozenset[str]:
+def state_keys(states: Mapping[str, ManifestVariable]) -> frozenset[str]:
     """Keys of the tensors that hold the first values of states."""
     return frozenset(variable.key for variable in states.values() if variable.key is not None)
 
@@ -108,7 +108,7 @@ class Producer:
 
 
 @record(slots=True)
-class Port:
+class ManifestPort:
     """An argument or result of a program; fields as in `netlist.model.Argument`, and the format in which it is computed."""
 
     name: str
@@ -124,8 +124,8 @@ class Port:
 class ProgramSignature:
     """What a program takes and gives, in order."""
 
-    arguments: tuple[Port, ...]
-    results: tuple[Port, ...]
+    arguments: tuple[ManifestPort, ...]
+    results: tuple[ManifestPort, ...]
 
 
 @record(slots=True)
@@ -149,7 +149,7 @@ class StoredTensor:
 
 
 @record(slots=True)
-class Member:
+class ArchiveMember:
     """A member of the archive: bytes, and their SHA-256 in hexadecimal."""
 
     size: int
@@ -166,11 +166,11 @@ class Manifest:
     target: str
     options: dict[str, Plain]
     programs: dict[str, ProgramSignature]
-    parameters: dict[str, Variable]
-    states: dict[str, Variable]
+    parameters: dict[str, ManifestVariable]
+    states: dict[str, ManifestVariable]
     tensors: dict[str, StoredTensor]
     derived: tuple[Derived, ...]
-    members: dict[str, Member]
+    members: dict[str, ArchiveMember]
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
     independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -184,7 +184,9 @@ class Manifest:
         return Description(version=self.producer.version, **given)
 
 
-def make_manifest(description: Description, netlist: Netlist, tensors: dict[str, StoredTensor], members: dict[str, Member]) -> Manifest:
+def make_manifest(
+    description: Description, netlist: Netlist, tensors: dict[str, StoredTensor], members: dict[str, ArchiveMember]
+) -> Manifest:
     """The manifest of an archive that this version writes.  Raises E0601 for a program that names an unknown queue."""
     given = {item.name: getattr(description, item.name) for item in fields(Description) if item.name != "version"}
     given["options"] = dict(sorted(description.options.items()))
@@ -202,12 +204,12 @@ def make_manifest(description: Description, netlist: Netlist, tensors: dict[str,
 def signatures(netlist: Netlist) -> dict[str, ProgramSignature]:
     """Arguments and results of every program.  Raises E0601."""
 
-    def port(argument: Argument) -> Port:
+    def port(argument: Argument) -> ManifestPort:
         queue = netlist.queues.get(argument.queue)
         if queue is None:
             raise Error("E0601", f"there is no queue '{argument.queue}'", argument.name)
         format_ = queue.tensor.format
-        return Port(argument.name, argument.kind, argument.shape, argument.dtype, format_, argument.streamed, argument.updates)
+        return ManifestPort(argument.name, argument.kind, argument.shape, argument.dtype, format_, argument.streamed, argument.updates)
 
     return {
         name: ProgramSignature(tuple(map(port, program.arguments)), tuple(map(port, program.results)))

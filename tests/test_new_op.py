@@ -38,7 +38,7 @@ from ttc.runtime.engines.native.prepare.shape_rules import is_sound
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.functions import FUNCTIONS as MEASURED
 from ttc.runtime.perf.primitives import works_of
-from ttc.runtime.perf.reads import PARTS, Part, Steps
+from ttc.runtime.perf.reads import PARTS, ReadPart, ReadSteps
 
 TYPE = TensorType((64, 64), "Float16_b", "tiles(32, 32)")
 WORK = Work("tile.toy", (0,), {"slope": 2.0}, (TYPE,))
@@ -57,7 +57,7 @@ class NNToyOp(NNOp):
 
 ASKED: Mapping[str, Callable[[], Any]] = {
     "the cost": lambda: works_of(VIEW, Share(1, 2, 2, (1, 1))),
-    "what cores read": lambda: PARTS.of("toy")(WORK, Part(1.0, 1.0), Steps(1, 1), [TYPE]),
+    "what cores read": lambda: PARTS.of("toy")(WORK, ReadPart(1.0, 1.0), ReadSteps(1, 1), [TYPE]),
     "the buffers": lambda: BUFFERS.of("toy")(Need(VIEW, 1, 1, 32)),
     "the native lowering": lambda: LOWERINGS["toy"],
     "the expansion": lambda: fact_of("toy").steps or EXPANSIONS["toy"],

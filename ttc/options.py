@@ -25,7 +25,7 @@ from ttc.settings.train_options import TrainOptions
 if TYPE_CHECKING:
     from ttc.dialects.core.machines.clusters import Cluster
     from ttc.dialects.core.rules.placement import AnyRule
-    from ttc.dialects.core.rules.precision import Rule
+    from ttc.dialects.core.rules.precision import PrecisionRule
     from ttc.inputs.input_values import InputValue
 
 STAGES = ("import", "nn", "tile", "netlist", "tti")
@@ -76,7 +76,7 @@ class CompileOptions(Options):
     amp: int = option(
         0, "Level of automatic mixed precision: smaller weights and coarser multipliers.", takes.level(2), "0|1|2", in_result=True
     )
-    precision_file: tuple[Rule, ...] = option(
+    precision_file: tuple[PrecisionRule, ...] = option(
         (), "TOML file of rules that set formats and fidelity of single ops.", read_rules, "FILE.toml", in_result=True
     )
     effort: int | None = option(
@@ -134,13 +134,13 @@ class CompileOptions(Options):
         return None if self.format == "source" else self.format
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PrecisionRule, ...]:
         """Rules of precision: those of the level of mixed precision, the fidelity asked for, those of the file; later ones override."""
         if not self.amp and self.fidelity is None:
             return self.precision_file
-        from ttc.dialects.core.rules.precision import AMP, Rule
+        from ttc.dialects.core.rules.precision import AMP, PrecisionRule
 
-        asked = () if self.fidelity is None else (Rule(fidelity=self.fidelity),)
+        asked = () if self.fidelity is None else (PrecisionRule(fidelity=self.fidelity),)
         return (*AMP[self.amp], *asked, *self.precision_file)
 
 

@@ -19,19 +19,19 @@ ROLE = re.compile(r"in(\d{1,3})|out|intermed")
 
 
 @record
-class Producer:
+class NamedValue:
     """Where a name that ops may read leads: the graph of an op (None: a queue), and the type of its value."""
 
     graph: str | None
     type: TensorType | None
 
 
-def producers_of(netlist: Netlist) -> dict[str, Producer]:
+def producers_of(netlist: Netlist) -> dict[str, NamedValue]:
     """Queues and ops by name; an op whose work is broken has no type."""
-    found = {name: Producer(None, queue.tensor) for name, queue in netlist.queues.items()}
+    found = {name: NamedValue(None, queue.tensor) for name, queue in netlist.queues.items()}
     for graph in netlist.graphs.values():
         for op in graph.ops:
-            found.setdefault(op.name, Producer(graph.name, _result_type(op)))
+            found.setdefault(op.name, NamedValue(graph.name, _result_type(op)))
     return found
 
 
@@ -58,7 +58,7 @@ def check_graphs(netlist: Netlist, found: Findings) -> None:
     check_epochs(netlist, found)
 
 
-def _check_op(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, Producer], seen: set[str], found: Findings) -> None:
+def _check_op(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, NamedValue], seen: set[str], found: Findings) -> None:
     where = f"op '{op.name}'"
     _check_inputs(op, graph, netlist, producers, seen, found)
     _check_settings(op, netlist, where, found)
@@ -79,7 +79,7 @@ def _check_op(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, Produ
 # ---- edges -----------------------------------------------------------------------------------------------------------------------
 
 
-def _check_inputs(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, Producer], seen: set[str], found: Findings) -> None:
+def _check_inputs(op: Op, graph: Graph, netlist: Netlist, producers: dict[str, NamedValue], seen: set[str], found: Findings) -> None:
     where = f"op '{op.name}'"
     wanted = op.work.inputs
     found.require(len(wanted) == len(op.inputs), "E0602", where, f"{len(op.inputs)} inputs for a work that takes {len(wanted)}")
@@ -110,7 +110,7 @@ def _text(type_: TensorType) -> str:
     return f"{type_.format}{list(type_.shape)} in {type_.layout}"
 
 
-def _check_writes(graph: Graph, netlist: Netlist, producers: dict[str, Producer], found: Findings) -> None:
+def _check_writes(graph: Graph, netlist: Netlist, producers: dict[str, NamedValue], found: Findings) -> None:
     where = f"graph '{graph.name}'"
     ops = {op.name: op for op in graph.ops}
     written: set[str] = set()

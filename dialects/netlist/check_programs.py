@@ -38,7 +38,7 @@ def check_programs(netlist: Netlist, found: Findings) -> None:
     for program in netlist.programs.values():
         where = f"program '{program.name}'"
         _check_arguments(program, netlist, where, found)
-        walk = Walk(netlist, where, found)
+        walk = InstructionWalk(netlist, where, found)
         for index, instruction in enumerate(program.instructions):
             walk.step(index, instruction)
         walk.finish()
@@ -100,7 +100,7 @@ class Loop:
 
 
 @record(frozen=False)
-class Walk:
+class InstructionWalk:
     """Goes through instructions, checks them one by one, and notes which epochs execute what inside which loops.
 
     used: names that the executed graphs read and write, by graph.
@@ -231,7 +231,7 @@ class Dataflow:
 
     program: Program
     netlist: Netlist
-    walk: Walk
+    walk: InstructionWalk
     stashes: Stashes
     found: Findings
 
@@ -283,7 +283,7 @@ class Dataflow:
         self.found.require(covered, "E0605", f"queue '{name}'", message)
 
 
-def needed_epochs(kind: str, epochs: Sequence[int], walk: Walk) -> tuple[int, int]:
+def needed_epochs(kind: str, epochs: Sequence[int], walk: InstructionWalk) -> tuple[int, int]:
     """First and last epoch of a program in which a queue of that kind must hold its value.
 
     The host fills inputs before the first epoch and reads outputs after the last.  A loop that holds some of the uses but not

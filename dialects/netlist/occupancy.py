@@ -19,7 +19,7 @@ def align(size_bytes: int, alignment_bytes: int) -> int:
 
 
 @record(slots=True)
-class Held:
+class HeldBytes:
     """Bytes [start, end) of a channel, held in epochs [first, last]."""
 
     start: int
@@ -79,13 +79,13 @@ def occupancy(netlist: Netlist) -> tuple[MemoryUse, ...]:
     """Use of each chip's DRAM that queues lie in, by growing chip; also of a netlist that nobody has checked."""
     machine = netlist.chip
     unit = max(machine.alignment_bytes, 1)
-    ranges: dict[int, dict[int, list[Held]]] = {}
+    ranges: dict[int, dict[int, list[HeldBytes]]] = {}
     for queue in netlist.queues.values():
         if queue.location != "dram" or not queue.buffer_bytes:
             continue
         size = align(queue.buffer_bytes, unit)
         for channel, address in queue.buffers:
-            held = Held(address, address + size, *(queue.lifetime or ALWAYS))
+            held = HeldBytes(address, address + size, *(queue.lifetime or ALWAYS))
             ranges.setdefault(queue.chip, {}).setdefault(channel, []).append(held)
     room = machine.dram_channels * (machine.dram_channel_bytes - machine.dram_reserved_bytes)
     numbers = channel_numbers(machine)
@@ -97,7 +97,7 @@ def channel_numbers(machine: Chip) -> range:
     return range(min(max(machine.dram_channels, 0), MAX_CHANNELS))
 
 
-def use_of(chip: int, ranges: Mapping[int, Sequence[Held]], channels: Iterable[int], base: int, room_bytes: int) -> MemoryUse:
+def use_of(chip: int, ranges: Mapping[int, Sequence[HeldBytes]], channels: Iterable[int], base: int, room_bytes: int) -> MemoryUse:
     """The use of one chip's channels, by what each holds.  base: first usable address of a channel."""
     uses = []
     for channel in channels:
@@ -107,7 +107,7 @@ def use_of(chip: int, ranges: Mapping[int, Sequence[Held]], channels: Iterable[i
     return MemoryUse(chip, tuple(uses), most_alive([r for held in ranges.values() for r in held]), room_bytes)
 
 
-def most_alive(ranges: Iterable[Held]) -> int:
+def most_alive(ranges: Iterable[HeldBytes]) -> int:
     """The most bytes that are alive in one epoch."""
     changes: dict[int, int] = {}
     for held in ranges:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ttc.dialects.netlist.check_programs import Walk, needed_epochs
+from ttc.dialects.netlist.check_programs import InstructionWalk, needed_epochs
 from ttc.dialects.netlist.check_queues import ALWAYS, Range, overlaps
 from ttc.dialects.netlist.model import Netlist, Queue
 from ttc.dialects.netlist.occupancy import align
@@ -15,7 +15,7 @@ Place = tuple[str, int, int]
 """A memory, a chip (0 for the host's memory), a channel."""
 
 
-def arranged(part: Netlist, walks: Sequence[Walk], joints: Collection[str]) -> Netlist:
+def arranged(part: Netlist, walks: Sequence[InstructionWalk], joints: Collection[str]) -> Netlist:
     """The part with lifetimes counted in its own epochs, and queues that would share bytes moved behind all others of their channels.
 
     Args:    walks: through its programs.  joints: queues that are filled or read from outside, at any time: they hold their values always.
@@ -28,7 +28,7 @@ def arranged(part: Netlist, walks: Sequence[Walk], joints: Collection[str]) -> N
     return replace(part, queues=_moved(queues, part, joints))
 
 
-def _spans(part: Netlist, walks: Sequence[Walk]) -> dict[str, tuple[int, int]]:
+def _spans(part: Netlist, walks: Sequence[InstructionWalk]) -> dict[str, tuple[int, int]]:
     """First and last epoch in which each queue must hold its value, of all programs."""
     spans: dict[str, tuple[int, int]] = {}
     for walk in walks:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.check_programs import Walk
+from ttc.dialects.netlist.check_programs import InstructionWalk
 from ttc.dialects.netlist.check_queues import STORED
 from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.instructions import executed_graphs
@@ -35,14 +35,14 @@ class Joint:
 
 
 @record
-class Split:
+class NetlistSplit:
     """The parts of a netlist by chip, and the queues that join them."""
 
     parts: dict[int, Netlist]
     joints: tuple[Joint, ...]
 
 
-def split(netlist: Netlist, tensors: Mapping[str, Collection[str]]) -> Split:
+def split(netlist: Netlist, tensors: Mapping[str, Collection[str]]) -> NetlistSplit:
     """Split a valid netlist into one for each chip that computes.
 
     A part has the graphs of its chip, their queues, and the programs that execute them, with their loops and variables.  A graph on the
@@ -69,7 +69,7 @@ def split(netlist: Netlist, tensors: Mapping[str, Collection[str]]) -> Split:
         require_valid(part)
     for joint in joints:
         _check_shapes(joint, parts)
-    return Split(parts, joints)
+    return NetlistSplit(parts, joints)
 
 
 # ---- where things go -------------------------------------------------------------------------------------------------------------------
@@ -212,9 +212,9 @@ def _counts(netlist: Netlist) -> dict[tuple[str, str], int | None]:
     return found
 
 
-def walked(program: Program, netlist: Netlist) -> Walk:
+def walked(program: Program, netlist: Netlist) -> InstructionWalk:
     """The epochs and loops of a valid program."""
-    walk = Walk(netlist, f"program '{program.name}'", Findings())
+    walk = InstructionWalk(netlist, f"program '{program.name}'", Findings())
     for index, instruction in enumerate(program.instructions):
         walk.step(index, instruction)
     walk.finish()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.occupancy import Held
-from ttc.passes.netlist.channels import Channels, Demand
-from ttc.passes.netlist.memory import Block, Packing, pack
+from ttc.dialects.netlist.occupancy import HeldBytes
+from ttc.passes.netlist.channels import ChannelDemand, Channels
+from ttc.passes.netlist.memory import MemoryBlock, MemoryPacking, pack
 
 ROUNDS = 16
 """Times that buffers which found no room are given other channels."""
@@ -37,7 +37,7 @@ class Arrangement:
     """The outcome: (channel, address) of every buffer by queue, what each channel holds, and queues that found no room."""
 
     places: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    held: dict[int, list[Held]] = field(default_factory=dict)
+    held: dict[int, list[HeldBytes]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
 
@@ -45,18 +45,18 @@ class Arrangement:
 class _Run:
     """Buffers `numbers` of a queue, which lie one after another in one channel."""
 
-    demand: Demand
+    demand: ChannelDemand
     numbers: tuple[int, ...]
 
 
-def arrange(demands: Sequence[Demand], memory: ChannelMemory, epochs: int) -> Arrangement:
+def arrange(demands: Sequence[ChannelDemand], memory: ChannelMemory, epochs: int) -> Arrangement:
     """Give every buffer of every queue a channel and an address.
 
     Channels are chosen buffer by buffer; then each channel is packed.  What ends beyond a channel's limit goes to another channel.
     """
     channels = Channels([limit - base for base, limit in zip(memory.bases, memory.limits, strict=True)], epochs, memory.policy)
     order = sorted(demands, key=lambda d: (d.first - d.last, -d.size_bytes * d.count)) if memory.policy in BY_SIZE else demands
-    chosen: dict[tuple[Demand, int], int] = {}
+    chosen: dict[tuple[ChannelDemand, int], int] = {}
     found = Arrangement()
     for demand in order:
         for number in range(demand.count):
@@ -70,11 +70,11 @@ def arrange(demands: Sequence[Demand], memory: ChannelMemory, epochs: int) -> Ar
     return _packed(chosen, memory, channels)
 
 
-def _packed(chosen: dict[tuple[Demand, int], int], memory: ChannelMemory, channels: Channels) -> Arrangement:
+def _packed(chosen: dict[tuple[ChannelDemand, int], int], memory: ChannelMemory, channels: Channels) -> Arrangement:
     found = Arrangement()
     stale = set(range(len(memory.bases)))
-    banned: dict[tuple[Demand, int], set[int]] = {}
-    layouts: dict[int, tuple[list[_Run], Packing]] = {}
+    banned: dict[tuple[ChannelDemand, int], set[int]] = {}
+    layouts: dict[int, tuple[list[_Run], MemoryPacking]] = {}
     beyond: dict[int, list[_Run]] = {}
     for _ in range(ROUNDS):
         layouts |= {channel: _layout(chosen, channel, memory) for channel in sorted(stale)}
@@ -96,9 +96,9 @@ def _packed(chosen: dict[tuple[Demand, int], int], memory: ChannelMemory, channe
     return found
 
 
-def _layout(chosen: dict[tuple[Demand, int], int], channel: int, memory: ChannelMemory) -> tuple[list[_Run], Packing]:
+def _layout(chosen: dict[tuple[ChannelDemand, int], int], channel: int, memory: ChannelMemory) -> tuple[list[_Run], MemoryPacking]:
     """Pack one channel: the buffers of a queue in one piece, or piece by piece where they do not fit so."""
-    members: dict[Demand, list[int]] = {}
+    members: dict[ChannelDemand, list[int]] = {}
     for (demand, number), where in chosen.items():
         if where == channel:
             members.setdefault(demand, []).append(number)
@@ -110,15 +110,15 @@ def _layout(chosen: dict[tuple[Demand, int], int], channel: int, memory: Channel
     return pieces, _pack(pieces, memory.bases[channel])
 
 
-def _pack(runs: Sequence[_Run], base: int) -> Packing:
-    return pack([Block(r.demand.size_bytes * len(r.numbers), r.demand.first, r.demand.last) for r in runs], base)
+def _pack(runs: Sequence[_Run], base: int) -> MemoryPacking:
+    return pack([MemoryBlock(r.demand.size_bytes * len(r.numbers), r.demand.first, r.demand.last) for r in runs], base)
 
 
-def _beyond(runs: list[_Run], packing: Packing, limit: int) -> list[_Run]:
+def _beyond(runs: list[_Run], packing: MemoryPacking, limit: int) -> list[_Run]:
     return [r for r, a in zip(runs, packing.addresses, strict=True) if a + r.demand.size_bytes * len(r.numbers) > limit]
 
 
-def _gathered(layouts: dict[int, tuple[list[_Run], Packing]], memory: ChannelMemory) -> Arrangement:
+def _gathered(layouts: dict[int, tuple[list[_Run], MemoryPacking]], memory: ChannelMemory) -> Arrangement:
     found = Arrangement()
     places: dict[str, dict[int, tuple[int, int]]] = {}
     for index, (runs, packing) in sorted(layouts.items()):
@@ -126,7 +126,7 @@ def _gathered(layouts: dict[int, tuple[list[_Run], Packing]], memory: ChannelMem
         held = found.held.setdefault(channel, [])
         for run, address in zip(runs, packing.addresses, strict=True):
             size = run.demand.size_bytes
-            held.append(Held(address, address + size * len(run.numbers), run.demand.first, run.demand.last))
+            held.append(HeldBytes(address, address + size * len(run.numbers), run.demand.first, run.demand.last))
             for position, number in enumerate(run.numbers):
                 places.setdefault(run.demand.name, {})[number] = (channel, address + position * size)
     found.places = {name: tuple(spots[number] for number in sorted(spots)) for name, spots in places.items()}

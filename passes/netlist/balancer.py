@@ -5,7 +5,7 @@ from __future__ import annotations
 from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, queues_of
 from ttc.passes.base import Rewriter, Unit
-from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.nodes import ProblemBuilder
 from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.reasons import considered, decided
 from ttc.passes.netlist.split_graph import Splitter
@@ -29,7 +29,7 @@ class Balancer:
         self.unit = unit
         self.rewriter = rewriter
         efforts = (effort,) if effort < LADDER else range(effort + 1)
-        self.builders = [Builder(unit, Overrides(rules, effort)) for effort in efforts]
+        self.builders = [ProblemBuilder(unit, Overrides(rules, effort)) for effort in efforts]
 
     @property
     def overrides(self) -> Overrides:
@@ -49,7 +49,7 @@ class Balancer:
             with rewriter.part("cut"):
                 Splitter(self.unit.module, graph).split([len(e.ops) for e in epochs])
 
-    def solved(self, builder: Builder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
+    def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
         """A graph's problem and the epochs found for it."""
         with self.rewriter.part("candidates"):
             problem = builder.problem(graph)

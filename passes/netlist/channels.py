@@ -15,7 +15,7 @@ SLACK = 0.25
 
 
 @record(slots=True)
-class Demand:
+class ChannelDemand:
     """What the choice of channels depends on, of one queue.
 
     Args:
@@ -62,7 +62,7 @@ class Channels:
         self.load = np.zeros((len(self.capacity_bytes), 2 * self.epochs), np.int64)
         self.capacity = np.array(self.capacity_bytes, np.int64)
 
-    def choose(self, demand: Demand, banned: frozenset[int] = frozenset()) -> int | None:
+    def choose(self, demand: ChannelDemand, banned: frozenset[int] = frozenset()) -> int | None:
         """A channel for one more buffer, which it holds from now on; None if no channel but those banned has room."""
         alive = self.live[:, demand.first : demand.last + 1].max(axis=1)
         able = [c for c in np.flatnonzero(alive + demand.size_bytes <= self.capacity).tolist() if c not in banned]
@@ -76,7 +76,7 @@ class Channels:
             self.load[chosen, phase] += moved
         return chosen
 
-    def _preferred(self, demand: Demand, able: list[int], alive: NDArray[np.int64]) -> int:
+    def _preferred(self, demand: ChannelDemand, able: list[int], alive: NDArray[np.int64]) -> int:
         match self.policy:
             case "round_robin":
                 return self._next(None, able, range(len(self.capacity)))
@@ -100,7 +100,7 @@ class Channels:
         self.turns[turn] = (side.index(chosen) + 1) % len(side) if chosen in side else start
         return chosen
 
-    def _idlest(self, demand: Demand, able: list[int], alive: NDArray[np.int64]) -> int:
+    def _idlest(self, demand: ChannelDemand, able: list[int], alive: NDArray[np.int64]) -> int:
         """The channel with the least traffic in the phases of the buffer; of nearly equal ones that whose peak grows least, the nearest."""
         loads = dict.fromkeys(able, 0)
         for phase, _ in demand.traffic:
@@ -113,7 +113,7 @@ class Channels:
         return min(near, key=lambda c: (growth[c], self._hops(demand, c), loads[c], alive[c], c))
 
     @staticmethod
-    def _hops(demand: Demand, channel: int) -> int:
+    def _hops(demand: ChannelDemand, channel: int) -> int:
         return demand.hops[channel] if channel < len(demand.hops) else 0
 
 

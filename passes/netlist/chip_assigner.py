@@ -13,12 +13,12 @@ from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import ExecuteOp, LoopOp, ProgramOp, graphs_of, queues_of
 from ttc.passes.base import Rewriter, Unit
 from ttc.passes.netlist.chip_stages import balanced, rounds
-from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.nodes import ProblemBuilder
 from ttc.passes.netlist.overrides import Overrides, breaks, op_names
 from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.netlist.view import on_host
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, cut
-from ttc.passes.tile_to_netlist.problem import Node, Problem
+from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
 from ttc.runtime.perf.rates import rates_of
 
 
@@ -57,7 +57,7 @@ class ChipAssigner:
                 raise Error("E0504", message, where=f"program '{self.program.sym}'")
             self.rewriter.missed(self.program, f"stays on chip {chips[0]}: it has states, which lie on one chip")
             return
-        builder = Builder(self.unit, Overrides(self.rules, 0))
+        builder = ProblemBuilder(self.unit, Overrides(self.rules, 0))
         problems = [builder.problem(graph) for graph in self.graphs]
         times = _Times(problems, _narrowest(self.unit.target, chips))
         sizes, found = balanced(times.weights(), len(chips), begins, times.stage, times.crossing)
@@ -197,7 +197,7 @@ def _crossing(problem: Problem, links: int) -> list[float]:
 def _part(problem: Problem, begin: int, end: int) -> Problem:
     """The problem of ops [begin, end) alone: what crosses its borders goes through queues."""
 
-    def node(number: int) -> Node:
+    def node(number: int) -> ProblemNode:
         whole = problem.nodes[number]
         outside = sum(problem.nodes[source].result_bytes for source in whole.reads if source < begin)
         return replace(

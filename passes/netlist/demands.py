@@ -14,13 +14,13 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Grid, Op
 from ttc.dialects.netlist.occupancy import align
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, graphs_of, queues_of
-from ttc.passes.netlist.channels import Demand, Noc
+from ttc.passes.netlist.channels import ChannelDemand, Noc
 from ttc.passes.netlist.lifetimes import Span, epochs_of
 from ttc.runtime.perf.reads import dims, reads_of
 
 
 @record(frozen=False)
-class Use:
+class QueueUse:
     """Who touches a queue, and how often.
 
     traffic: entries that pass in each phase; readers, writers: places of the ops that do; written: first epoch in which one does.
@@ -40,15 +40,15 @@ class Use:
             self.traffic[phase] = self.traffic.get(phase, 0) + entries
 
 
-def uses_of(module: ModuleOp) -> dict[str, Use]:
+def uses_of(module: ModuleOp) -> dict[str, QueueUse]:
     """Who touches each queue, and how many entries pass."""
-    found: dict[str, Use] = {}
+    found: dict[str, QueueUse] = {}
     epochs = epochs_of(module)
     in_place = {name for name, queue in queues_of(module).items() if queue.type == "ram"}
     for graph in graphs_of(module).values():
         when, on_device = epochs.get(graph.sym, []), _on_device(graph)
         for read in graph.reads:
-            use = found.setdefault(read.queue, Use())
+            use = found.setdefault(read.queue, QueueUse())
             readers = [(u.operation, u.index) for u in read.value.uses if isinstance(u.operation, NetlistOp)]
             for op, index in readers:
                 entries, stays = entries_read(op, index, kept=read.queue in in_place)
@@ -56,7 +56,7 @@ def uses_of(module: ModuleOp) -> dict[str, Use]:
             use.readers += _places(op for op, _ in readers)
             use.on_device |= on_device
         for write in graph.writes:
-            use = found.setdefault(write.queue, Use())
+            use = found.setdefault(write.queue, QueueUse())
             use.moved(when, graph.input_count)
             use.writers += _places([write.value.owner])
             use.written = when[0] if when else None
@@ -93,17 +93,17 @@ class Demands:
     """Makes demands of queues.  horizon: epochs of the longest program."""
 
     target: Target
-    uses: dict[str, Use]
+    uses: dict[str, QueueUse]
     horizon: int
     known: dict[tuple[Grid, ...], tuple[int, ...]] = field(default_factory=dict)
 
-    def of(self, queue: QueueOp, span: Span | None, channel: int | None) -> Demand:
+    def of(self, queue: QueueOp, span: Span | None, channel: int | None) -> ChannelDemand:
         """What a queue asks for.  channel: the one it must lie in, None: any."""
         rows, cols = queue.grid or (1, 1)
         first, last = span or (0, self.horizon - 1)
-        size, use = queue.buffer_bytes or 0, self.uses.get(queue.sym, Use())
+        size, use = queue.buffer_bytes or 0, self.uses.get(queue.sym, QueueUse())
         entry = size // max(queue.entries or 1, 1)
-        return Demand(
+        return ChannelDemand(
             queue.sym,
             align(size, self.target.alignment_bytes),
             rows * cols,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.occupancy import Held, most_alive
+from ttc.dialects.netlist.occupancy import HeldBytes, most_alive
 
 CLOSE = 1.01
 """Peak over lower bound at which the search ends."""
@@ -18,7 +18,7 @@ BEYOND = 1 << 60
 
 
 @record(slots=True)
-class Block:
+class MemoryBlock:
     """Bytes that need a place in a channel's memory, for some epochs.
 
     Args:
@@ -32,14 +32,14 @@ class Block:
 
 
 @record
-class Packing:
+class MemoryPacking:
     """Addresses of blocks, in their order, and the bytes from the base to the end of the highest."""
 
     addresses: tuple[int, ...]
     peak_bytes: int
 
 
-Order = Callable[[Block], tuple[int, ...]]
+Order = Callable[[MemoryBlock], tuple[int, ...]]
 ORDERS: tuple[Order, ...] = (
     lambda b: (b.first - b.last, -b.size_bytes),
     lambda b: (-b.size_bytes, b.first - b.last),
@@ -49,7 +49,7 @@ ORDERS: tuple[Order, ...] = (
 """Ways to order blocks before placing them one by one: the longest lived, the largest, by both, by time."""
 
 
-def pack(blocks: Sequence[Block], base: int) -> Packing:
+def pack(blocks: Sequence[MemoryBlock], base: int) -> MemoryPacking:
     """Addresses from `base` on at which no two blocks that live together overlap, with a low peak.
 
     Blocks that live all the time lie at the bottom; the others go, in several orders, each to the lowest or to the tightest gap,
@@ -64,8 +64,8 @@ def pack(blocks: Sequence[Block], base: int) -> Packing:
         floor += blocks[index].size_bytes
     held = set(always)
     others = [i for i in range(len(blocks)) if i not in held]
-    bound = most_alive(Held(0, blocks[i].size_bytes, blocks[i].first, blocks[i].last) for i in others)
-    best: Packing | None = None
+    bound = most_alive(HeldBytes(0, blocks[i].size_bytes, blocks[i].first, blocks[i].last) for i in others)
+    best: MemoryPacking | None = None
     for order in ORDERS if others else ():
         for tightest in (False, True):
             found = _place([blocks[i] for i in others], order, floor, tightest=tightest)
@@ -77,17 +77,17 @@ def pack(blocks: Sequence[Block], base: int) -> Packing:
             break
     for index, address in zip(others, best.addresses if best is not None else (), strict=True):
         addresses[index] = address
-    return Packing(tuple(addresses), floor - base + (best.peak_bytes if best is not None else 0))
+    return MemoryPacking(tuple(addresses), floor - base + (best.peak_bytes if best is not None else 0))
 
 
-def _place(blocks: Sequence[Block], order: Order, base: int, *, tightest: bool) -> Packing:
+def _place(blocks: Sequence[MemoryBlock], order: Order, base: int, *, tightest: bool) -> MemoryPacking:
     """Place blocks one by one.  tightest: in the smallest gap that holds a block, otherwise in the lowest."""
     taken = _Taken(len(blocks))
     addresses = [0] * len(blocks)
     for index in sorted(range(len(blocks)), key=lambda i: (*order(blocks[i]), i)):
         addresses[index] = taken.place(blocks[index], base, tightest=tightest)
     peak = max((a + b.size_bytes for a, b in zip(addresses, blocks, strict=True)), default=base) - base
-    return Packing(tuple(addresses), peak)
+    return MemoryPacking(tuple(addresses), peak)
 
 
 @record(frozen=False)
@@ -101,7 +101,7 @@ class _Taken:
     def __post_init__(self) -> None:
         self.rows = np.empty((4, self.room), np.int64)
 
-    def place(self, block: Block, base: int, *, tightest: bool) -> int:
+    def place(self, block: MemoryBlock, base: int, *, tightest: bool) -> int:
         """The address given to a block, which is taken from now on."""
         rows = self.rows[:, : self.count]
         alive = rows[:, (rows[2] <= block.last) & (rows[3] >= block.first)]

@@ -17,18 +17,18 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, queues
 from ttc.passes.base import Unit
 from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.view import identity_of, operand_sources, view_of
-from ttc.passes.tile_to_netlist.blocking import Found, Subject, find
+from ttc.passes.tile_to_netlist.blocking import Blockings, BlockingSubject, find
 from ttc.passes.tile_to_netlist.limits import Limits
-from ttc.passes.tile_to_netlist.problem import Node, Problem
+from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
 
 
 @record(frozen=False)
-class Builder:
+class ProblemBuilder:
     """Makes problems of graphs; candidates are worked out once for all ops that are alike."""
 
     unit: Unit
     overrides: Overrides = field(default_factory=Overrides)
-    known: dict[tuple[object, ...], tuple[int, Found]] = field(default_factory=dict)
+    known: dict[tuple[object, ...], tuple[int, Blockings]] = field(default_factory=dict)
 
     def problem(self, graph: GraphOp) -> Problem:
         """The ops of a graph as nodes."""
@@ -39,13 +39,13 @@ class Builder:
         nodes = [replace(self.node(op, numbers, queues, stored=op.result in written), breaks=i in breaks) for i, op in enumerate(graph.ops)]
         return Problem(nodes, self.unit.target, graph.input_count)
 
-    def node(self, op: NetlistOp, numbers: Mapping[SSAValue, int], queues: Mapping[str, QueueOp], *, stored: bool) -> Node:
+    def node(self, op: NetlistOp, numbers: Mapping[SSAValue, int], queues: Mapping[str, QueueOp], *, stored: bool) -> ProblemNode:
         """One op as a node.  numbers: of the results of the graph's ops."""
         weights = frozenset(i for i, value in enumerate(op.operands) if _is_weight(value, queues))
         limits = self.overrides.limits(op)
         kind, found = self.candidates(op, weights, limits)
         activations = {v for i, v in enumerate(op.operands) if v not in numbers and i not in weights}
-        return Node(
+        return ProblemNode(
             found,
             kind,
             tuple(sorted({numbers[v] for v in op.operands if v in numbers})),
@@ -55,12 +55,12 @@ class Builder:
             limits,
         )
 
-    def candidates(self, op: NetlistOp, weights: frozenset[int], limits: Limits) -> tuple[int, Found]:
+    def candidates(self, op: NetlistOp, weights: frozenset[int], limits: Limits) -> tuple[int, Blockings]:
         """The candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every microbatch."""
         view = view_of(op)
         readers = sum(isinstance(use.operation, NetlistOp) for use in op.result.uses)
         operands = frozenset(i for i, source in enumerate(operand_sources(op)) if source in weights)
-        subject = Subject(view, operands, op.accumulate or "Float32", readers, limits)
+        subject = BlockingSubject(view, operands, op.accumulate or "Float32", readers, limits)
         key = (identity_of(view), operands, subject.accumulate, readers, limits)
         if key not in self.known:
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ttc.passes.tile_to_netlist.blocking import Candidate, Found
+from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
 from ttc.passes.tile_to_netlist.epochs import Epoch
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.refusals import TooLarge
@@ -13,7 +13,7 @@ LISTED = 4
 """Candidates of a kind that a remark lists."""
 
 
-def considered(found: Found, chosen: Candidate, epoch: Epoch, problem: Problem) -> list[dict[str, Any]]:
+def considered(found: Blockings, chosen: Candidate, epoch: Epoch, problem: Problem) -> list[dict[str, Any]]:
     """The candidate taken; those next to it that take fewer cores or are faster; grids whose shares do not fit L1; each with a verdict."""
     l1_bytes = problem.target.l1_usable_bytes
     front = found.front

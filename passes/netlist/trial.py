@@ -19,8 +19,8 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp
 from ttc.passes.base import Unit
 from ttc.passes.netlist.size_queues import spread
 from ttc.passes.netlist.view import own_buffers
-from ttc.passes.tile_to_netlist.epochs import Placed, Verdict
-from ttc.passes.tile_to_netlist.forks import Member, buffered, enlarge, held, waits
+from ttc.passes.tile_to_netlist.epochs import PackingVerdict, Placed
+from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held, waits
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import rates_of
@@ -104,7 +104,7 @@ class Trial:
             location=source_names(op.location),
         )
 
-    def judge(self, begin: int, placed: Sequence[Placed]) -> Verdict:
+    def judge(self, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
         """The ops with the buffers that joined paths need, and the cycles of their epoch, the switch to it included.
 
         An epoch that would come to a standstill takes forever.
@@ -112,7 +112,7 @@ class Trial:
         rates = rates_of(self.unit.target)
         ops = self.placed_ops(begin, placed)
         members = [self.roomy(begin + i, member, placed[i]) for i, member in enumerate(self.members(begin, ops))]
-        best = Verdict(tuple(placed), inf)
+        best = PackingVerdict(tuple(placed), inf)
         for margin in MARGINS if waits(members) else MARGINS[:1]:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
@@ -120,12 +120,12 @@ class Trial:
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
-                best = Verdict(final, cycles, tuple(short) if waiting else ())
+                best = PackingVerdict(final, cycles, tuple(short) if waiting else ())
             if not waiting or short:
                 break
         return best
 
-    def roomy(self, number: int, member: Member, entry: Placed) -> Member:
+    def roomy(self, number: int, member: ForkMember, entry: Placed) -> ForkMember:
         """An op of an epoch with room for as many microbatches as a rule asks for.  Raises E0504 if L1 has not got it."""
         limits = self.limits.get(number)
         if limits is None or limits.buffer is None:
@@ -154,17 +154,17 @@ class Trial:
             found.append(replace(op, inputs=inputs, place=entry.place, blocking=candidate.blocking, buffers=buffers, inner=candidate.inner))
         return found
 
-    def members(self, begin: int, ops: Sequence[Op]) -> list[Member]:
+    def members(self, begin: int, ops: Sequence[Op]) -> list[ForkMember]:
         """The ops of an epoch as waiting depends on them."""
         numbers = {op.name: number for number, op in enumerate(ops)}
-        found: list[Member] = []
+        found: list[ForkMember] = []
         for op in ops:
             reads = [(source, i, read) for i, (source, read) in enumerate(zip(op.inputs, reads_of(op), strict=False)) if read is not None]
             steps = op.blocking.t if op.blocking is not None else 1
             lag = 1.0 / (min(steps, GRANULES) if any(read.part.whole for _, _, read in reads) else GRANULES)
             free = self.unit.target.l1_usable_bytes - sum(b.size_bytes for b in op.buffers)
             inner = tuple((numbers[source], i, read.tiles) for source, i, read in reads if source in numbers)
-            found.append(Member(inner, lag, op.blocking.tiles if op.blocking is not None else 1, op.buffers, free, grid_cores(op)))
+            found.append(ForkMember(inner, lag, op.blocking.tiles if op.blocking is not None else 1, op.buffers, free, grid_cores(op)))
         return found
 
     def cost(self, begin: int, ops: Sequence[Op]) -> EpochCost:

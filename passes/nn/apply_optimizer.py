@@ -20,7 +20,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.block_maker import BlockMaker
 from ttc.dialects.nn.formulas import Formula
 from ttc.dialects.nn.gradients.maker import PREFIX
-from ttc.dialects.nn.training.optimizers import Optimizer, Site, optimizer_of_text
+from ttc.dialects.nn.training.optimizers import Optimizer, ParameterUpdate, optimizer_of_text
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry, States, all_parameters, gradients_of, parameters_of
 from ttc.passes.nn.training_notes import GOOD, MASTER, OPTIMIZER, SCALE, SKIPPED, STEP, STEPS, note, note_numbers, note_wide, slot_name
@@ -207,7 +207,7 @@ class _Update:
         slots = {slot: slot_name(slot, name) for slot in group.optimizer.slots()}
         starts = group.optimizer.slots()
         states = {slot: Formula(maker, self.states.state(maker, entry.block, key, wide, starts[slot])) for slot, key in slots.items()}
-        new, changed = group.optimizer.updated(Site(parameter, gradient, numbers, states, step, group.optimizer))
+        new, changed = group.optimizer.updated(ParameterUpdate(parameter, gradient, numbers, states, step, group.optimizer))
         entry.give(Port(name, updates=name), guard.kept(maker.cast(new.value, held.dtype), values[0]))
         if is_narrow:
             key = slot_name(MASTER, name)

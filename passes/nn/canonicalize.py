@@ -17,7 +17,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.pieces import SplitOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn import rules_algebra, rules_indexing, rules_pieces, rules_regroup, rules_views
-from ttc.passes.nn.rules import Rule
+from ttc.passes.nn.rules import RewriteRule
 
 
 @record
@@ -54,9 +54,9 @@ class Canonicalize(Pass):
 
 
 @cache
-def _rules() -> dict[type[Operation], list[Rule]]:
+def _rules() -> dict[type[Operation], list[RewriteRule]]:
     """Rules by the op they look at, in the order they are tried."""
-    table: dict[type[Operation], list[Rule]] = {}
+    table: dict[type[Operation], list[RewriteRule]] = {}
     for rule in (*rules_algebra.rules(), *rules_views.rules(), *rules_regroup.rules(), *rules_pieces.rules(), *rules_indexing.rules()):
         for kind in rule.kinds:
             table.setdefault(kind, []).append(rule)

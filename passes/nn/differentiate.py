@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.records import record
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.gradient_entries import FORMS, Gradients, joint_entry, recomputing_entry, separate_entry
+from ttc.passes.nn.gradient_entries import FORMS, GradientEntry, joint_entry, recomputing_entry, separate_entry
 from ttc.passes.nn.gradient_roles import roles_of
 
 JOINT, BACKWARD = "forward_backward", "backward"
@@ -85,7 +85,7 @@ class Differentiate(Pass):
         roles = roles_of(function, self.loss, self.outputs, self.parameters, self.inputs)
         if not rewriter.allow("differentiate", function, required=True):
             return
-        gradients = Gradients.of(function, roles, unit.weights, name)
+        gradients = GradientEntry.of(function, roles, unit.weights, name)
         for leaf, reason in gradients.lacking:
             rewriter.missed(leaf, reason)
         make = {"joint": joint_entry, "separate": separate_entry, "recompute": recomputing_entry}[self.form]

@@ -27,7 +27,7 @@ FORMS = ("joint", "separate", "recompute")
 
 
 @record(frozen=False, eq=False)
-class Gradients:
+class GradientEntry:
     """A copy of an entry function with the ops of its gradients behind its own, not closed yet.
 
     Args:
@@ -161,11 +161,11 @@ def port_of(name: str, taken: Sequence[Port]) -> Port:
     return Port(name)
 
 
-def _gradient_results(gradients: Gradients, taken: Sequence[Port]) -> list[tuple[Port, SSAValue]]:
+def _gradient_results(gradients: GradientEntry, taken: Sequence[Port]) -> list[tuple[Port, SSAValue]]:
     return [(port_of(f"{PREFIX}{name}", taken), value) for name, value in gradients.found.items()]
 
 
-def joint_entry(gradients: Gradients, entry: FuncOp) -> FuncOp:
+def joint_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
     """The entry's results, then the gradients."""
     _, results = ports(entry)
     own = [(port, gradients.copies[value]) for port, value in zip(results, last_operands(entry), strict=True)]
@@ -173,7 +173,7 @@ def joint_entry(gradients: Gradients, entry: FuncOp) -> FuncOp:
     return gradients.function
 
 
-def recomputing_entry(gradients: Gradients, entry: FuncOp) -> FuncOp:
+def recomputing_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
     """The gradients alone: what they need is computed again.  Raises E0506 where the entry changes what it starts from."""
     changed = _changed(entry)
     results = _gradient_results(gradients, ())
@@ -201,7 +201,7 @@ def _changed(entry: FuncOp) -> set[str]:
     return {port.updates for port in ports(entry)[1] if port.updates is not None}
 
 
-def _drop_unread_arguments(gradients: Gradients) -> None:
+def _drop_unread_arguments(gradients: GradientEntry) -> None:
     """Arguments that no gradient needs go, except cotangents."""
     function = gradients.function
     block = function.body.block
@@ -214,7 +214,7 @@ def _drop_unread_arguments(gradients: Gradients) -> None:
     function.arg_attrs = ArrayAttr([port.attribute() for port in gradients.ports])
 
 
-def separate_entry(gradients: Gradients, entry: FuncOp) -> FuncOp:
+def separate_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
     """The gradients from the cotangents and what they need of the entry's values, which the entry gives as results `saved.N`."""
     arguments, results = ports(entry)
     block, made = gradients.function.body.block, dict.fromkeys(gradients.made())

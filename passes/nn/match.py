@@ -91,7 +91,7 @@ def is_constant(value: SSAValue) -> bool:
     return _expression_ops(value.owner) is not None
 
 
-class Constants:
+class KnownConstants:
     """Tells which values are constant, as `is_constant` does, and remembers it: expressions that grow op by op are walked once.
 
     For passes that never change what a constant expression reads.

@@ -19,7 +19,7 @@ Check: TypeAlias = Callable[[Any, WeightStore], Build | None]
 
 
 @record
-class Rule:
+class RewriteRule:
     """One local rewrite of an op with one result.
 
     Args:

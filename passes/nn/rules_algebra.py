@@ -14,7 +14,7 @@ from ttc.dialects.nn.shape import ExpandOp
 from ttc.dialects.nn.unary import AbsOp, CeilOp, FloorOp, IdentityOp, NegOp, NotOp, RoundOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import constant_scalar, either_way, has_elements, owner, shape_of, spec
-from ttc.passes.nn.rules import Build, Rule, become, same_type, static
+from ttc.passes.nn.rules import Build, RewriteRule, become, same_type, static
 
 
 def _identity(op: IdentityOp, _: WeightStore) -> Build | None:
@@ -98,16 +98,16 @@ def _fitted(op: Operation, value: SSAValue) -> Build | None:
     return build
 
 
-def rules() -> list[Rule]:
+def rules() -> list[RewriteRule]:
     """Return the rewrite rules for arithmetic."""
     return [
-        Rule("identity", (IdentityOp,), _identity),
-        Rule("undone", (NegOp, NotOp), _undone),
-        Rule("done-twice", (ReluOp, AbsOp, FloorOp, CeilOp, RoundOp), _done_twice),
-        Rule("times-one", (MulOp,), _neutral_factor),
-        Rule("over-one", (DivOp, PowOp), _neutral_second),
-        Rule("minus-zero", (SubOp,), _zero_subtracted),
-        Rule("plus-zero", (AddOp,), _zero_added),
-        Rule("known-logic", (AndOp, OrOp), _logic),
-        Rule("known-choice", (WhereOp,), _decided),
+        RewriteRule("identity", (IdentityOp,), _identity),
+        RewriteRule("undone", (NegOp, NotOp), _undone),
+        RewriteRule("done-twice", (ReluOp, AbsOp, FloorOp, CeilOp, RoundOp), _done_twice),
+        RewriteRule("times-one", (MulOp,), _neutral_factor),
+        RewriteRule("over-one", (DivOp, PowOp), _neutral_second),
+        RewriteRule("minus-zero", (SubOp,), _zero_subtracted),
+        RewriteRule("plus-zero", (AddOp,), _zero_added),
+        RewriteRule("known-logic", (AndOp, OrOp), _logic),
+        RewriteRule("known-choice", (WhereOp,), _decided),
     ]

@@ -12,7 +12,7 @@ from ttc.dialects.nn.pieces import SliceOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import MAX_READ, attr, constant_array, reshaped, shape_of
-from ttc.passes.nn.rules import Build, Rule, static
+from ttc.passes.nn.rules import Build, RewriteRule, static
 
 
 def _gather(op: GatherOp, weights: WeightStore) -> Build | None:
@@ -106,10 +106,10 @@ def _repeated(rewriter: Rewriter, op: GatherOp, x: SSAValue, axis: int, index: i
     return placed if shape_of(placed) == result else rewriter.build(op, ExpandOp, placed, shape=result).results[0]
 
 
-def rules() -> list[Rule]:
+def rules() -> list[RewriteRule]:
     """Return the rewrite rules for gathers."""
     return [
-        Rule("gather-run", (GatherOp,), _gather),
-        Rule("gather-elements-run", (GatherElementsOp,), _gather_elements),
-        Rule("gather-nd-run", (GatherNdOp,), _gather_nd),
+        RewriteRule("gather-run", (GatherOp,), _gather),
+        RewriteRule("gather-elements-run", (GatherElementsOp,), _gather_elements),
+        RewriteRule("gather-nd-run", (GatherNdOp,), _gather_nd),
     ]

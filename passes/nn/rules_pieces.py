@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.pieces import ConcatOp, SliceOp, SplitOp
 from ttc.passes.nn.match import attr, owner, shape_of, single_use
-from ttc.passes.nn.rules import Build, Rule, become, static
+from ttc.passes.nn.rules import Build, RewriteRule, become, static
 
 MAX_PARTS = 128
 """Operands of a concat that concats are merged into: each merge reads all of them, and parts used twice would double them every time."""
@@ -113,11 +113,11 @@ def joined(op: SplitOp) -> list[SSAValue] | None:
     return list(concat.operands) if same and [x.type for x in concat.operands] == [y.type for y in op.results] else None
 
 
-def rules() -> list[Rule]:
+def rules() -> list[RewriteRule]:
     """Return the rewrite rules for slices and concatenations."""
     return [
-        Rule("flat-concat", (ConcatOp,), _flat_concat),
-        Rule("put-together", (ConcatOp,), _put_together),
-        Rule("slice-of-slice", (SliceOp,), _slice_of_slice),
-        Rule("slice-of-concat", (SliceOp,), _slice_of_concat),
+        RewriteRule("flat-concat", (ConcatOp,), _flat_concat),
+        RewriteRule("put-together", (ConcatOp,), _put_together),
+        RewriteRule("slice-of-slice", (SliceOp,), _slice_of_slice),
+        RewriteRule("slice-of-concat", (SliceOp,), _slice_of_concat),
     ]

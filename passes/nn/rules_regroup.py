@@ -13,7 +13,7 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import composed, is_identity, owner, perm_of, shape_of, single_use
-from ttc.passes.nn.rules import Build, Rule, static
+from ttc.passes.nn.rules import Build, RewriteRule, static
 
 Groups = list[tuple[list[int], list[int]]]
 """Neighbouring dimensions before a reshape, and those after it that hold the same elements."""
@@ -125,9 +125,9 @@ def _around_transpose(op: ReshapeOp, _: WeightStore) -> Build | None:
     return build
 
 
-def rules() -> list[Rule]:
+def rules() -> list[RewriteRule]:
     """Rules for transposes around reshapes."""
     return [
-        Rule("between-transposes", (TransposeOp,), _between_transposes),
-        Rule("around-transpose", (ReshapeOp,), _around_transpose),
+        RewriteRule("between-transposes", (TransposeOp,), _between_transposes),
+        RewriteRule("around-transpose", (ReshapeOp,), _around_transpose),
     ]

@@ -16,7 +16,7 @@ from ttc.dialects.nn.shape import ExpandOp, RepeatOp, ReshapeOp, TransposeOp
 from ttc.dialects.nn.unary import CastOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import attr, composed, elementwise, is_identity, owner, perm_of, rebuilt, shape_of, spec
-from ttc.passes.nn.rules import Build, Rule, become, same_type, static
+from ttc.passes.nn.rules import Build, RewriteRule, become, same_type, static
 
 
 def _nothing_moved(op: Operation, _: WeightStore) -> Build | None:
@@ -143,16 +143,16 @@ def _narrow(op: NNOp, _: WeightStore) -> Build | None:
     return build
 
 
-def rules() -> list[Rule]:
+def rules() -> list[RewriteRule]:
     """Return the rewrite rules for views."""
     return [
-        Rule("drop-view", (ReshapeOp, ExpandOp, CastOp), _nothing_moved),
-        Rule("grouped-transpose", (ReshapeOp,), _grouped_transpose),
-        Rule("merge-views", (ReshapeOp, ExpandOp), _merged_views),
-        Rule("merge-transposes", (TransposeOp,), _transpose),
-        Rule("lift-reshape", (MatmulOp,), _lifted_reshape),
-        Rule("whole-slice", (SliceOp,), _whole_slice),
-        Rule("cast-back", (CastOp,), _there_and_back),
-        Rule("single", (ConcatOp, SplitOp, PadOp, RepeatOp), _single),
-        Rule("narrow", tuple(sorted(elementwise(), key=lambda kind: kind.name)), _narrow),
+        RewriteRule("drop-view", (ReshapeOp, ExpandOp, CastOp), _nothing_moved),
+        RewriteRule("grouped-transpose", (ReshapeOp,), _grouped_transpose),
+        RewriteRule("merge-views", (ReshapeOp, ExpandOp), _merged_views),
+        RewriteRule("merge-transposes", (TransposeOp,), _transpose),
+        RewriteRule("lift-reshape", (MatmulOp,), _lifted_reshape),
+        RewriteRule("whole-slice", (SliceOp,), _whole_slice),
+        RewriteRule("cast-back", (CastOp,), _there_and_back),
+        RewriteRule("single", (ConcatOp, SplitOp, PadOp, RepeatOp), _single),
+        RewriteRule("narrow", tuple(sorted(elementwise(), key=lambda kind: kind.name)), _narrow),
     ]

@@ -12,7 +12,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
 from ttc.dialects.nn.unary import NegOp, ReciprocalOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import Constants, constant_scalar, either_way, owner, single_use, spec, sweep_entries
+from ttc.passes.nn.match import KnownConstants, constant_scalar, either_way, owner, single_use, spec, sweep_entries
 
 Commutative: TypeAlias = AddOp | MulOp
 
@@ -54,7 +54,7 @@ class SimplifyAlgebra(Pass):
     exact_division: bool = True
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        weights, constants = unit.weights, Constants()
+        weights, constants = unit.weights, KnownConstants()
         sweep_entries(
             unit,
             rewriter,
@@ -62,7 +62,7 @@ class SimplifyAlgebra(Pass):
         )
         sweep_entries(unit, rewriter, dict.fromkeys((MulOp, AddOp), lambda op: _combine(op, constants, weights, rewriter)))
 
-    def _invert(self, op: DivOp, constants: Constants, weights: WeightStore, rewriter: Rewriter) -> None:
+    def _invert(self, op: DivOp, constants: KnownConstants, weights: WeightStore, rewriter: Rewriter) -> None:
         """x / c: x * (1 / c)."""
         x, divisor = op.operands
         number = constant_scalar(divisor, weights)
@@ -86,7 +86,7 @@ def _is_power_of_two(number: float) -> bool:
     return math.isfinite(number) and abs(math.frexp(number)[0]) == 0.5 and 2.0**-14 <= abs(number) <= 2.0**14
 
 
-def _negate(op: SubOp, constants: Constants, rewriter: Rewriter) -> None:
+def _negate(op: SubOp, constants: KnownConstants, rewriter: Rewriter) -> None:
     """x - c: x + (-c)."""
     x, constant = op.operands
     if constant not in constants or x in constants or not _is_float(op) or not rewriter.allow("subtract-by-adding", op):
@@ -96,7 +96,7 @@ def _negate(op: SubOp, constants: Constants, rewriter: Rewriter) -> None:
     rewriter.replace(op, new.results[0])
 
 
-def _combine(op: Commutative, constants: Constants, weights: WeightStore, rewriter: Rewriter) -> None:
+def _combine(op: Commutative, constants: KnownConstants, weights: WeightStore, rewriter: Rewriter) -> None:
     """(x + a) + b: x + (a + b), and the same for products."""
     for value, outer in either_way(op):
         inner = owner(value, type(op))

@@ -7,13 +7,13 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.attention import AttentionOp
 from ttc.dialects.tile import attention as tile
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 WISHES.add("attention", lambda op: dict.fromkeys(op.operands, 1))
 
 
 @TO_TILE.rule("attention")
-def lower_attention(op: AttentionOp, low: Lowering) -> SSAValue:
+def lower_attention(op: AttentionOp, low: FunctionLowering) -> SSAValue:
     """tile.attention of the same attributes."""
     q, k, v, *rest = op.operands
     mask = [low.tile(x, 1) for x in rest] or [None]

@@ -7,10 +7,10 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.eltwise import MapOp
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 
-def lower_elementwise(op: NNOp, low: Lowering) -> SSAValue:
+def lower_elementwise(op: NNOp, low: FunctionLowering) -> SSAValue:
     """Any elementwise op becomes tile.map of its name, in the fold of the first operand of full shape that is placed already."""
     attrs = op.plain_attrs()
     shape = spec_of(op.results[0].type).shape

@@ -9,7 +9,7 @@ from ttc.dialects.tile import conv as tile
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.shape import TransposeOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 from ttc.passes.nn_to_tile.pool import IMAGE, image, image_back, image_folds
 
 
@@ -22,7 +22,7 @@ TO_TILE.add("conv2d", lambda op, low: _convolve(op, low, tile.Conv2dOp))
 TO_TILE.add("conv_transpose2d", lambda op, low: _convolve(op, low, tile.ConvTranspose2dOp))
 
 
-def _convolve(op: Conv2dOp | ConvTranspose2dOp, low: Lowering, kind: type[TileOp]) -> SSAValue:
+def _convolve(op: Conv2dOp | ConvTranspose2dOp, low: FunctionLowering, kind: type[TileOp]) -> SSAValue:
     attrs = op.plain_attrs()
     channels_last = attrs.pop("layout") == "nhwc"
     w = low.tile(op.w, IMAGE) if channels_last else low.emit(TransposeOp, low.tile(op.w, 1), perm=(2, 3, 1, 0), fold=IMAGE)

@@ -16,13 +16,13 @@ from ttc.dialects.tile import index as tile
 from ttc.dialects.tile.base import tile_of
 from ttc.dialects.tile.shape import ConcatOp, ReshapeOp
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold
 from ttc.passes.nn_to_tile.rows import in_rows
 from ttc.passes.nn_to_tile.shape import take
 
 
 @TO_TILE.rule("gather")
-def lower_gather(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
+def lower_gather(op: NNOp, low: FunctionLowering) -> SSAValue | Sequence[SSAValue]:
     """A slice for one constant index, else tile.embedding for rows of a table, which on tiles is constant; else tile.gather.
 
     On tiles, slices for a few constant indices.
@@ -42,7 +42,7 @@ def lower_gather(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
     return in_rows(op, low)
 
 
-def _pick(op: NNOp, axis: int, index: NDArray, low: Lowering) -> SSAValue:
+def _pick(op: NNOp, axis: int, index: NDArray, low: FunctionLowering) -> SSAValue:
     """A slice for each run of consecutive indices, one after another."""
     x = low.tile(op.operands[0])
     wanted = (index.ravel() % tile_of(x).shape[axis]).tolist()
@@ -55,7 +55,7 @@ def _pick(op: NNOp, axis: int, index: NDArray, low: Lowering) -> SSAValue:
     return low.emit(ReshapeOp, part, shape=shape, fold=low.wish(op.results[0]) or natural_fold(shape))
 
 
-def _embed(op: NNOp, low: Lowering) -> SSAValue:
+def _embed(op: NNOp, low: FunctionLowering) -> SSAValue:
     """A table of another rank is reshaped to rank 2, and the result back."""
     table, indices = op.operands
     spec, result = spec_of(table.type), spec_of(op.results[0].type)

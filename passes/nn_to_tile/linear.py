@@ -9,7 +9,7 @@ from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.tile import linear as tile
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold, tiles_of
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold, tiles_of
 
 
 @WISHES.rule("matmul")
@@ -22,7 +22,7 @@ def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
 
 
 @TO_TILE.rule("matmul")
-def lower_matmul(op: MatmulOp, low: Lowering) -> SSAValue:
+def lower_matmul(op: MatmulOp, low: FunctionLowering) -> SSAValue:
     """tile.matmul of the same attributes, a in the fold of fewest tiles."""
     a, b, *rest = op.operands
     y = op.results[0]
@@ -35,7 +35,7 @@ def _has_one_matrix(op: MatmulOp, b: SSAValue) -> bool:
     return spec_of(b.type).rank == 2 and not plain(op.transpose_a)
 
 
-def _fold(op: MatmulOp, a: SSAValue, b: SSAValue, low: Lowering) -> int:
+def _fold(op: MatmulOp, a: SSAValue, b: SSAValue, low: FunctionLowering) -> int:
     if not _has_one_matrix(op, b):
         return 1
     shape = spec_of(a.type).shape

@@ -24,7 +24,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.declined import Declined
 from ttc.passes.nn_to_tile import TO_TILE
 from ttc.passes.nn_to_tile.binary import lower_elementwise
-from ttc.passes.nn_to_tile.lowering import Lowering, Rule
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, Rule
 from ttc.passes.nn_to_tile.normalization import lower_along_rows
 from ttc.passes.nn_to_tile.rows import in_rows
 
@@ -56,7 +56,7 @@ class LowerToTile(Pass):
 def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> None:
     old = function.body.block
     ops = list(old.ops)
-    low = Lowering(unit, ops)
+    low = FunctionLowering(unit, ops)
     low.add_arguments(old.args)
     returned: Sequence[SSAValue] = ()
     for op in ops:
@@ -82,7 +82,7 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
     _retype(function, dtypes)
 
 
-def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:
+def _lower_op(op: NNOp, low: FunctionLowering, rewriter: Rewriter) -> None:
     low.location = op.location
     try:
         results = _apply_rule(op, low)
@@ -97,7 +97,7 @@ def _lower_op(op: NNOp, low: Lowering, rewriter: Rewriter) -> None:
         low.add_tile(value, tile)
 
 
-def _apply_rule(op: NNOp, low: Lowering) -> SSAValue | Sequence[SSAValue]:
+def _apply_rule(op: NNOp, low: FunctionLowering) -> SSAValue | Sequence[SSAValue]:
     mnemonic = op.name.removeprefix("nn.")
     rule = TO_TILE.get(mnemonic) or rule_of_kind(type(op)) or TO_TILE.of(mnemonic)
     if rule is None:
@@ -122,7 +122,7 @@ def rule_of_kind(kind: type[NNOp]) -> Rule | None:
     return lower_along_rows if found.steps else in_rows if found.rows_only else None
 
 
-def _keep_on_host(op: NNOp, low: Lowering) -> None:
+def _keep_on_host(op: NNOp, low: FunctionLowering) -> None:
     operands = [None if v is None else low.host(v) for v in op.named_operands()]
     regions = [region.clone() for region in op.regions]
     new = low.add(type(op).make(operands, op.plain_attrs(), [r.type for r in op.results], op.location, regions))
@@ -130,7 +130,7 @@ def _keep_on_host(op: NNOp, low: Lowering) -> None:
         low.add_host(value, result)
 
 
-def _lower_result(value: SSAValue, low: Lowering) -> SSAValue:
+def _lower_result(value: SSAValue, low: FunctionLowering) -> SSAValue:
     """A result that only the host has is not taken to the device to be returned."""
     if isinstance(value.owner, Operation):
         low.location = value.owner.location
@@ -139,7 +139,7 @@ def _lower_result(value: SSAValue, low: Lowering) -> SSAValue:
     return low.host(value)
 
 
-def _drop_unused(low: Lowering, rewriter: Rewriter) -> None:
+def _drop_unused(low: FunctionLowering, rewriter: Rewriter) -> None:
     """Drop what nothing reads, and leave on the host the arguments that only the host reads."""
     for op in reversed(list(low.block.ops)):
         rewriter.erase_dead(op)

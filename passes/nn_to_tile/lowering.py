@@ -1,8 +1,8 @@
 """What a lowering rule works with: tile values of nn values, in the format and fold that it asks for.
 
 A rule is registered in `TO_TILE`, in the module of this package that has the stem of the op's file in dialect nn.  It takes the op and a
-`Lowering` and returns the tile values of the op's results, or raises Declined, and the op runs on the host (what was emitted is dropped as
-unused).  A rule in `WISHES` beside it may say in which folds the op wants its operands.
+`FunctionLowering` and returns the tile values of the op's results, or raises Declined, and the op runs on the host (what was emitted is
+dropped as unused).  A rule in `WISHES` beside it may say in which folds the op wants its operands.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ttc.passes.declined import Declined
 from ttc.passes.nn_to_tile import WISHES
 from ttc.passes.nn_to_tile.ranges import Bounds, Ranges, limits
 
-Rule: TypeAlias = "Callable[[Any, Lowering], SSAValue | Sequence[SSAValue]]"
+Rule: TypeAlias = "Callable[[Any, FunctionLowering], SSAValue | Sequence[SSAValue]]"
 Wishes: TypeAlias = "Callable[[Any], dict[SSAValue, int]]"
 
 STAND_INS = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float32"}
@@ -53,7 +53,7 @@ def natural_fold(shape: tuple[int, ...]) -> int:
     return min(folds, key=lambda fold: tiles_of(shape, fold))
 
 
-class Lowering:
+class FunctionLowering:
     """The function under construction: its new block, and where each nn value lives there.
 
     A value lives as a tile (in one or more folds), on the host, or both; leaves and arguments take the fold of their first reader.

@@ -13,10 +13,10 @@ from ttc.dialects.tile.base import twin
 from ttc.dialects.tile.facts import fact_of
 from ttc.dialects.tile.shape import ReshapeOp, TransposeOp
 from ttc.passes.declined import Declined
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 
-def lower_along_rows(op: NNOp, low: Lowering) -> SSAValue:
+def lower_along_rows(op: NNOp, low: FunctionLowering) -> SSAValue:
     """Lower an op with an axis to the tile op of its name along the last dimension, between reshapes or transposes if it has another."""
     mnemonic = op.name.removeprefix("nn.")
     kind = twin(mnemonic)

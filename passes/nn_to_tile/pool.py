@@ -9,7 +9,7 @@ from ttc.dialects.nn.pool import AvgPool2dOp, MaxPool2dOp
 from ttc.dialects.tile.base import twin
 from ttc.dialects.tile.shape import TransposeOp
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 IMAGE = 3
 """Fold of images and filters with channels last: all but the channels are rows."""
@@ -21,14 +21,14 @@ def image_folds(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) ->
     return {op.x: IMAGE} if op.plain_attrs()["layout"] == "nhwc" else {op.x: 1}
 
 
-def image(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, low: Lowering) -> SSAValue:
+def image(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, low: FunctionLowering) -> SSAValue:
     """The operand x as an image with channels last."""
     if op.plain_attrs()["layout"] == "nhwc":
         return low.tile(op.x, IMAGE)
     return low.emit(TransposeOp, low.tile(op.x, 1), perm=(0, 2, 3, 1), fold=IMAGE)
 
 
-def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: SSAValue, low: Lowering) -> SSAValue:
+def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: SSAValue, low: FunctionLowering) -> SSAValue:
     """An image with channels last in the layout of the op."""
     if op.plain_attrs()["layout"] == "nhwc":
         return y
@@ -36,7 +36,7 @@ def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: 
 
 
 @TO_TILE.rule("max_pool2d", "avg_pool2d")
-def lower_pool(op: MaxPool2dOp | AvgPool2dOp, low: Lowering) -> SSAValue:
+def lower_pool(op: MaxPool2dOp | AvgPool2dOp, low: FunctionLowering) -> SSAValue:
     """The tile op takes channels last, between transposes if the image is in another layout."""
     attrs = {k: v for k, v in op.plain_attrs().items() if k != "layout"}
     y = low.emit(twin(op.name.removeprefix("nn.")), image(op, low), like=op.y, fold=IMAGE, **attrs)

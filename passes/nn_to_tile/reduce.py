@@ -8,11 +8,11 @@ from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile import reduce as tile
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold
 
 
 @TO_TILE.rule("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod")
-def lower_reduce(op: NNOp, low: Lowering) -> SSAValue:
+def lower_reduce(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.reduce in the fold of the operand; a result of lower rank takes the fold of fewest tiles."""
     x = low.tile(op.operands[0])
     attrs = op.plain_attrs()

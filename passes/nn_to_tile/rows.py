@@ -8,10 +8,10 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.tile.base import twin
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 
-def in_rows(op: NNOp, low: Lowering) -> Sequence[SSAValue]:
+def in_rows(op: NNOp, low: FunctionLowering) -> Sequence[SSAValue]:
     """Lower an op to the tile op of its name, with the same attributes."""
     low.require_rows()
     operands = [None if x is None else low.tile(x) for x in op.named_operands()]

@@ -18,14 +18,14 @@ from ttc.dialects.tile import shape as tile
 from ttc.dialects.tile.base import Tile, tile_of
 from ttc.passes.declined import Declined
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import Lowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold
 
 MAX_COPIES = 16
 """The most copies of a tensor that is repeated by concatenation."""
 
 
 @TO_TILE.rule("reshape")
-def lower_reshape(op: NNOp, low: Lowering) -> SSAValue:
+def lower_reshape(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.reshape, in the fold that its reader wants, or else that keeps the rows as they are."""
     x = low.tile(op.operands[0])
     shape, tile_ = spec_of(op.results[0].type).shape, tile_of(x)
@@ -36,7 +36,7 @@ def lower_reshape(op: NNOp, low: Lowering) -> SSAValue:
 
 
 @TO_TILE.rule("transpose")
-def lower_transpose(op: NNOp, low: Lowering) -> SSAValue:
+def lower_transpose(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.transpose, in the fold that its reader wants, or else one matrix for every leading dimension."""
     perm = op.plain_attrs()["perm"]
     x = low.tile(op.operands[0])
@@ -49,7 +49,7 @@ TO_TILE.add("expand", lambda op, low: _broadcast(op, low))
 
 
 @TO_TILE.rule("repeat")
-def lower_repeat(op: NNOp, low: Lowering) -> SSAValue:
+def lower_repeat(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.broadcast where only dimensions of size 1 repeat, else tile.concat of copies, or of many a broadcast between reshapes."""
     repeats: tuple[int, ...] = op.plain_attrs()["repeats"]
     spec = spec_of(op.operands[0].type)
@@ -62,7 +62,7 @@ def lower_repeat(op: NNOp, low: Lowering) -> SSAValue:
     return x
 
 
-def _copies(x: SSAValue, axis: int, count: int, low: Lowering) -> SSAValue:
+def _copies(x: SSAValue, axis: int, count: int, low: FunctionLowering) -> SSAValue:
     """x, that many times one after another along an axis."""
     shape = tile_of(x).shape
     before, after = prod(shape[:axis]), prod(shape[axis:])
@@ -72,7 +72,7 @@ def _copies(x: SSAValue, axis: int, count: int, low: Lowering) -> SSAValue:
 
 
 @TO_TILE.rule("slice")
-def lower_slice(op: NNOp, low: Lowering) -> SSAValue:
+def lower_slice(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.slice; accelerators have no kernel that runs backward."""
     attrs = op.plain_attrs()
     if low.unit.target.tile is not None and min(attrs["steps"], default=1) < 0:
@@ -81,7 +81,7 @@ def lower_slice(op: NNOp, low: Lowering) -> SSAValue:
 
 
 @TO_TILE.rule("split")
-def lower_split(op: NNOp, low: Lowering) -> list[SSAValue]:
+def lower_split(op: NNOp, low: FunctionLowering) -> list[SSAValue]:
     """Lower nn.split to one tile.slice for each part."""
     attrs = op.plain_attrs()
     shape = spec_of(op.operands[0].type).shape
@@ -91,7 +91,7 @@ def lower_split(op: NNOp, low: Lowering) -> list[SSAValue]:
     return [take(x, axis, end - size, size, low) for end, size in zip(ends, attrs["sizes"], strict=True)]
 
 
-def take(x: SSAValue, axis: int, start: int, size: int, low: Lowering, step: int = 1) -> SSAValue:
+def take(x: SSAValue, axis: int, start: int, size: int, low: FunctionLowering, step: int = 1) -> SSAValue:
     """A range of one dimension of a tile."""
     shape = tile_of(x).shape
     starts = tuple(start if i == axis else 0 for i in range(len(shape)))
@@ -101,7 +101,7 @@ def take(x: SSAValue, axis: int, start: int, size: int, low: Lowering, step: int
 
 
 @TO_TILE.rule("concat")
-def lower_concat(op: NNOp, low: Lowering) -> SSAValue:
+def lower_concat(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.concat, in the fold of the first operand that is computed."""
     computed = [x for x in op.operands if low.leaf(x) is None] or list(op.operands)
     fold = low.fold(computed[0])
@@ -109,7 +109,7 @@ def lower_concat(op: NNOp, low: Lowering) -> SSAValue:
 
 
 @TO_TILE.rule("pad")
-def lower_pad(op: NNOp, low: Lowering) -> SSAValue:
+def lower_pad(op: NNOp, low: FunctionLowering) -> SSAValue:
     """tile.pad with a constant; other margins are slices of x, one dimension after the other."""
     attrs = op.plain_attrs()
     x = low.tile(op.operands[0])
@@ -121,7 +121,7 @@ def lower_pad(op: NNOp, low: Lowering) -> SSAValue:
     return x
 
 
-def _with_margins(x: SSAValue, axis: int, margins: tuple[int, int], mode: str, low: Lowering) -> SSAValue:
+def _with_margins(x: SSAValue, axis: int, margins: tuple[int, int], mode: str, low: FunctionLowering) -> SSAValue:
     """x between what a mode other than constant repeats of it."""
     (before, after), size = margins, tile_of(x).shape[axis]
     margin = {"edge": _edge, "reflect": _mirrored, "wrap": _other_end}[mode]
@@ -130,18 +130,18 @@ def _with_margins(x: SSAValue, axis: int, margins: tuple[int, int], mode: str, l
     return low.emit(tile.ConcatOp, *left, x, *right, axis=axis)
 
 
-def _edge(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSAValue:
+def _edge(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering) -> SSAValue:
     """Copies of the element at one end."""
     shape = tile_of(x).shape
     return low.emit(tile.BroadcastOp, take(x, axis, at, 1, low), shape=(*shape[:axis], count, *shape[axis + 1 :]), fold=tile_of(x).fold)
 
 
-def _other_end(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSAValue:
+def _other_end(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering) -> SSAValue:
     """What lies at the end across from `at`."""
     return take(x, axis, tile_of(x).shape[axis] - count if at == 0 else 0, count, low)
 
 
-def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSAValue:
+def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering) -> SSAValue:
     """What lies beside the element at one end, backward; element by element where slices only run forward."""
     first = count if at == 0 else at - 1
     if not low.has_tiles:
@@ -153,7 +153,7 @@ def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: Lowering) -> SSA
 
 
 @TO_TILE.rule("shape")
-def lower_shape(op: NNOp, low: Lowering) -> SSAValue:
+def lower_shape(op: NNOp, low: FunctionLowering) -> SSAValue:
     """A literal: shapes are static here."""
     array = np.array(spec_of(op.operands[0].type).shape, np.int64)
     type_ = tensor_type(spec_of(op.results[0].type))
@@ -162,7 +162,7 @@ def lower_shape(op: NNOp, low: Lowering) -> SSAValue:
     return low.tile(op.results[0])
 
 
-def _broadcast(op: NNOp, low: Lowering) -> SSAValue:
+def _broadcast(op: NNOp, low: FunctionLowering) -> SSAValue:
     shape = spec_of(op.results[0].type).shape
     fold = low.wish(op.results[0]) or natural_fold(shape)
     return low.emit(tile.BroadcastOp, low.tile(op.operands[0]), shape=shape, fold=fold)

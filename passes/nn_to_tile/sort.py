@@ -8,11 +8,11 @@ from ttc.dialects.nn.sort import TopkOp
 from ttc.dialects.tile import sort as tile
 from ttc.dialects.tile.base import twin
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 
 @TO_TILE.rule("topk")
-def lower_topk(op: TopkOp, low: Lowering) -> list[SSAValue]:
+def lower_topk(op: TopkOp, low: FunctionLowering) -> list[SSAValue]:
     """tile.order for the places, and the elements there."""
     low.require_rows()
     x = low.tile(op.x)

@@ -9,13 +9,13 @@ from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.unary import CastOp
 from ttc.dialects.tile import eltwise as tile
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import Lowering
+from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 TO_TILE.add("identity", lambda op, low: low.tile(op.x))
 
 
 @TO_TILE.rule("cast")
-def lower_cast(op: CastOp, low: Lowering) -> SSAValue:
+def lower_cast(op: CastOp, low: FunctionLowering) -> SSAValue:
     """A cast between dtypes that the target holds alike, and whose values are the same in both, is nothing."""
     x = low.tile(op.x)
     old, new = spec_of(op.x.type).dtype, spec_of(op.y.type).dtype

@@ -12,7 +12,7 @@ from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.precision import assign, computing, kinds, retype
 
@@ -39,7 +39,7 @@ class OverrideFormats(Pass):
     """
 
     name = "override-formats"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PrecisionRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if not self.rules:
@@ -55,7 +55,7 @@ class OverrideFormats(Pass):
                 rewriter.missed(unit.module, f"rule '{rule.text}' matches no op{hint and '; ' + hint}", warning=True)
 
 
-def _require_held(rules: Sequence[Rule], target: Target) -> None:
+def _require_held(rules: Sequence[PrecisionRule], target: Target) -> None:
     """Raises E0607 for a format that the target lacks."""
     for rule in rules:
         for key, value in rule.settings.items():
@@ -64,7 +64,7 @@ def _require_held(rules: Sequence[Rule], target: Target) -> None:
                 raise Error("E0607", f"{target.name} does not have the format '{value}' (rule '{rule.text}')", hint=hint)
 
 
-def _near(rule: Rule, module: ModuleOp) -> str:
+def _near(rule: PrecisionRule, module: ModuleOp) -> str:
     """A hint naming the op or source name nearest to what a rule is about."""
     ops = [op for function in entry_functions(module) for op in computing(function)]
     known = {kind for op in ops for kind in kinds(op)}

@@ -12,8 +12,8 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
 from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_INNER, WITH_WEIGHTS, Need, fill, tile_dims
-from ttc.passes.tile_to_netlist.costing import Costs, Template
-from ttc.passes.tile_to_netlist.layouts import Layout, chosen_layouts, divisors, largest_divisor
+from ttc.passes.tile_to_netlist.costing import Costs, CostTemplate
+from ttc.passes.tile_to_netlist.layouts import GridLayout, chosen_layouts, divisors, largest_divisor
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused_rule, too_large
 from ttc.runtime.perf.base import OpView, Share
@@ -27,7 +27,7 @@ DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
 
 
 @record
-class Subject:
+class BlockingSubject:
     """An op, as far as its candidates depend on it.
 
     Args:
@@ -86,7 +86,7 @@ class Candidate:
 
 
 @record
-class Found:
+class Blockings:
     """What was found for an op.
 
     Args:
@@ -104,16 +104,16 @@ class Found:
 
 def candidates(view: OpView, target: Target) -> list[Candidate]:
     """Candidates by growing core count, each faster than all smaller ones.  Raises E0502 if not even one core suffices."""
-    return list(find(Subject(view), target).front)
+    return list(find(BlockingSubject(view), target).front)
 
 
-def find(subject: Subject, target: Target) -> Found:
+def find(subject: BlockingSubject, target: Target) -> Blockings:
     """The candidates of an op.  Raises E0502 if it fits no core however it is cut, E0503 for a target without cores."""
     if target.grid is None:
         raise Error("E0503", f"target {target.name} has no grid of cores")
     found: list[Candidate] = []
     refused: list[TooLarge] = []
-    fitter = Fitter(subject, target, Costs(target), Template.of(subject.view))
+    fitter = Fitter(subject, target, Costs(target), CostTemplate.of(subject.view))
     fitter.check_inner()
     for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits):
         fits = fitter.fit(layout)
@@ -130,10 +130,10 @@ def find(subject: Subject, target: Target) -> Found:
         found = [_front(found)[-1 if subject.limits.policy == "fastest" else 0]]
     streaming = any(c.streamed_bytes for c in found)
     held = _front([c for c in found if not c.streamed_bytes]) if streaming else []
-    return Found(tuple(found), tuple(_front(found)), tuple(held), tuple(refused))
+    return Blockings(tuple(found), tuple(_front(found)), tuple(held), tuple(refused))
 
 
-def possible_grids(subject: Subject, target: Target) -> list[tuple[int, int]]:
+def possible_grids(subject: BlockingSubject, target: Target) -> list[tuple[int, int]]:
     """Grids that the op could have with all that is asked but the grid itself, or else with nothing asked."""
     limits = subject.limits
     for asked in (replace(limits, grid=None), Limits(layouts=limits.layouts, thorough=limits.thorough)):
@@ -168,7 +168,7 @@ class Way:
     kept: bool = False
 
 
-def _families(subject: Subject, rows: int, cols: int) -> Iterator[Sequence[Way]]:
+def _families(subject: BlockingSubject, rows: int, cols: int) -> Iterator[Sequence[Way]]:
     """Ways by what they have in common, each family best first: of each the first that fits is taken.
 
     Weights held; all in one step, or the left operand kept while the columns pass; cut along rows, then columns; operands read again.
@@ -193,12 +193,12 @@ Triple = tuple[int, int, int]
 class Fitter:
     """Finds the candidates of one op on one grid after another."""
 
-    subject: Subject
+    subject: BlockingSubject
     target: Target
     costs: Costs
-    template: Template
+    template: CostTemplate
 
-    def fit(self, layout: Layout) -> Sequence[Candidate] | TooLarge:
+    def fit(self, layout: GridLayout) -> Sequence[Candidate] | TooLarge:
         """Candidates in which a core's share fits L1, at most one of each family of ways; the least need if there are none.
 
         As few steps as fit: rows are cut first, then columns where the op allows it.  An op whose window or whole rows fit in no step
@@ -230,7 +230,7 @@ class Fitter:
         if asked is None and self.subject.view.op in WITH_INNER:
             yield from ((inner, way) for inner in SHALLOW for way in family)
 
-    def candidate(self, layout: Layout, way: Way, inner: int) -> Candidate | TooLarge:
+    def candidate(self, layout: GridLayout, way: Way, inner: int) -> Candidate | TooLarge:
         """The candidate of a way with that much of K at a time, or with more where L1 has room; its need if it does not fit."""
         rows, cols, share = layout.rows, layout.cols, layout.share
         need = self.buffers(share, way, inner)

@@ -44,7 +44,7 @@ class Costs:
 
     def streams(
         self,
-        template: Template,
+        template: CostTemplate,
         weights: frozenset[int],
         grid: tuple[int, int],
         blocking: Blocking,
@@ -86,17 +86,17 @@ class Costs:
 
 
 @record
-class Template:
+class CostTemplate:
     """op: one whose only work is the main op, reading its operands as they are; operands: which of them each of its inputs is."""
 
     op: Op
     operands: tuple[int, ...]
 
     @staticmethod
-    def of(view: OpView) -> Template:
+    def of(view: OpView) -> CostTemplate:
         """The template of a main op."""
         present = tuple(i for i, x in enumerate(view.operands) if x is not None)
         numbers = tuple(None if x is None else present.index(i) for i, x in enumerate(view.operands))
         work = Work(f"tile.{view.op}", numbers, view.attrs, (view.result,), view.body)
         function = Function(tuple(x for x in view.operands if x is not None), (work,), (len(present),))
-        return Template(Op(view.op, view.op, (), Grid(0, 0, 1, 1), None, function), present)
+        return CostTemplate(Op(view.op, view.op, (), Grid(0, 0, 1, 1), None, function), present)

@@ -10,11 +10,11 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packer, Placed, Verdict
+from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packer, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 
-__all__ = ["EFFORTS", "Effort", "Epoch", "Judge", "Placed", "Verdict", "cut"]
+__all__ = ["EFFORTS", "Effort", "Epoch", "Judge", "Placed", "PackingVerdict", "cut"]
 
 Window = tuple[int, int]
 
@@ -44,8 +44,8 @@ class _Search:
     effort: Effort
     judge: Judge | None
     times: list[list[float]] = field(default_factory=list)
-    settled: dict[Hashable, Verdict | None] = field(default_factory=dict)
-    exact: dict[Window, Verdict] = field(default_factory=dict)
+    settled: dict[Hashable, PackingVerdict | None] = field(default_factory=dict)
+    exact: dict[Window, PackingVerdict] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.families = self.made_families()

@@ -12,7 +12,7 @@ Reads = tuple[tuple[int, int, float], ...]
 
 
 @record(slots=True)
-class Member:
+class ForkMember:
     """An op of an epoch, as waiting depends on it.
 
     Args:
@@ -49,7 +49,7 @@ class Shortage:
     bytes: int
 
 
-def waits(members: Sequence[Member]) -> list[Wait]:
+def waits(members: Sequence[ForkMember]) -> list[Wait]:
     """Every read that comes before another read of the same op."""
     out: list[float] = []
     found: list[Wait] = []
@@ -61,7 +61,7 @@ def waits(members: Sequence[Member]) -> list[Wait]:
     return found
 
 
-def buffered(members: Sequence[Member], margin: float) -> tuple[list[tuple[Buffer, ...]], list[Shortage]]:
+def buffered(members: Sequence[ForkMember], margin: float) -> tuple[list[tuple[Buffer, ...]], list[Shortage]]:
     """Buffers of every op, those on shorter paths enlarged to hold what waits, as far as L1 of reader and source has room.
 
     margin: microbatches on top of what waits, so that the source need not wait in turn.

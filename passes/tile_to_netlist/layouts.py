@@ -16,7 +16,7 @@ WORTH = 0.95
 
 
 @record(slots=True)
-class Layout:
+class GridLayout:
     """How a result lies on a grid.
 
     spread: rows and columns of equal parts of the grid that t is dealt out to; rows, cols: of cores, all parts together;
@@ -29,7 +29,7 @@ class Layout:
     share: tuple[int, int, int]
 
 
-def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[Layout]:
+def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[GridLayout]:
     """Every useful way for a result to lie on a grid, upright or on its side.
 
     dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
@@ -43,17 +43,17 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Itera
             for across, share_cols in shares(dims[2], longest // spread[1]):
                 rows, cols = spread[0] * down, spread[1] * across
                 if limits.allows((rows, cols), (height, width)):
-                    yield Layout(spread, rows, cols, (slices, share_rows, share_cols))
+                    yield GridLayout(spread, rows, cols, (slices, share_rows, share_cols))
 
 
-def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[Layout]:
+def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[GridLayout]:
     """Return the layouts that leave least to do for a core, among those on as many cores, the squarest first, if it is less than on fewer
     cores.
     """
-    by_cores: dict[int, list[Layout]] = {}
+    by_cores: dict[int, list[GridLayout]] = {}
     for layout in layouts(dims, target, limits):
         by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
-    found: list[Layout] = []
+    found: list[GridLayout] = []
     least: float = inf
     for _, alike in sorted(by_cores.items()):
         best = sorted(alike, key=_work_of)[: limits.layouts]
@@ -63,7 +63,7 @@ def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -
     return found
 
 
-def _work_of(layout: Layout) -> tuple[int, float, int]:
+def _work_of(layout: GridLayout) -> tuple[int, float, int]:
     """Tiles of a core, how far its share is from a square, and rows of the grid."""
     _, rows, cols = layout.share
     return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows

@@ -20,7 +20,7 @@ from ttc.dialects.core.ir.locations import fused_location, named_location, sourc
 from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.netlist.ops import ExecuteOp, GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, WriteOp, YieldOp, set_chip
@@ -82,7 +82,7 @@ class LowerToNetlist(Pass):
 
     name: ClassVar[str] = "lower-to-netlist"
     precision: str = "float32"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PrecisionRule, ...] = ()
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         set_chip(unit.module, chip(unit.target))
@@ -115,7 +115,7 @@ class _Builder:
 
     unit: Unit
     precision: str
-    rules: Sequence[Rule]
+    rules: Sequence[PrecisionRule]
     rewriter: Rewriter
     names: set[str] = field(default_factory=set)
     free: FreeNames = field(default_factory=lambda: FreeNames("_"))
@@ -229,7 +229,7 @@ class _Builder:
             return found
         if not self.unit.target.wide_accumulation:
             found["accumulate"] = found["intermediate"] = self.unit.target.accumulator(format_)
-        choices = {key: choice for key, choice in chosen(group.main, self.rules).items() if key in Rule.COMPUTED}
+        choices = {key: choice for key, choice in chosen(group.main, self.rules).items() if key in PrecisionRule.COMPUTED}
         if choices:
             message = ", ".join(f"{key} {value}" for key, (value, _) in choices.items())
             self.rewriter.applied(group.main, message, rule="; ".join(dict.fromkeys(rule.text for _, rule in choices.values())))

@@ -58,7 +58,7 @@ class Placed:
 
 
 @record
-class Verdict:
+class PackingVerdict:
     """The ops of an epoch with their final buffers, the cycles of the epoch, and what L1 lacks where paths join."""
 
     ops: tuple[Placed, ...]
@@ -66,7 +66,7 @@ class Verdict:
     short: tuple[Shortage, ...] = ()
 
 
-Judge = Callable[[int, Sequence[Placed]], Verdict]
+Judge = Callable[[int, Sequence[Placed]], PackingVerdict]
 """Number of the first op and ops of an epoch, packed -> what it takes."""
 
 
@@ -79,7 +79,7 @@ class Packer:
     families: Sequence[Family]
     judge: Judge | None
 
-    def settle(self, begin: int, end: int) -> Verdict | None:
+    def settle(self, begin: int, end: int) -> PackingVerdict | None:
         """The ops of an epoch at their places, and what it takes; None if they do not fit on the grid."""
         placed = self.pack(begin, end)
         if placed is None:
@@ -95,15 +95,15 @@ class Packer:
             best = verdict
         return best
 
-    def judged(self, begin: int, placed: tuple[Placed, ...]) -> Verdict:
+    def judged(self, begin: int, placed: tuple[Placed, ...]) -> PackingVerdict:
         """Packed ops with the buffers and the time that the judge gives, or else by the estimate."""
         if self.judge is not None:
             return self.judge(begin, placed)
         end = begin + len(placed)
         traffic = self.problem.traffic(begin, end - begin)[-1]
-        return Verdict(placed, self.problem.time([p.candidate for p in placed], traffic))
+        return PackingVerdict(placed, self.problem.time([p.candidate for p in placed], traffic))
 
-    def relieved(self, begin: int, verdict: Verdict) -> tuple[Placed, ...] | None:
+    def relieved(self, begin: int, verdict: PackingVerdict) -> tuple[Placed, ...] | None:
         """Return the ops with more cores for those whose L1 does not hold what waits there; None if they do not fit on the grid."""
         chosen = [p.candidate for p in verdict.ops]
         usable = self.problem.target.l1_usable_bytes

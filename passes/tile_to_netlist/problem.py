@@ -8,14 +8,14 @@ from functools import cached_property
 
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
-from ttc.passes.tile_to_netlist.blocking import Candidate, Found
+from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycles, stream_load
 from ttc.runtime.perf.rates import Rates, rates_of
 
 
 @record
-class Node:
+class ProblemNode:
     """An op that is to be placed, as the search sees it.
 
     Args:
@@ -29,7 +29,7 @@ class Node:
         breaks: whether an epoch must begin with it.
     """
 
-    found: Found
+    found: Blockings
     kind: Hashable
     reads: tuple[int, ...] = ()
     queue_bytes: int = 0
@@ -57,7 +57,7 @@ class Problem:
         input_count: microbatches that pass through each epoch.
     """
 
-    nodes: Sequence[Node]
+    nodes: Sequence[ProblemNode]
     target: Target
     input_count: int
 

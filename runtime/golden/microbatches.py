@@ -18,16 +18,16 @@ from ttc.dialects.netlist.model import Op
 from ttc.runtime.golden.ops import OpPlans
 from ttc.runtime.golden.rams import Ram
 from ttc.runtime.golden.rings import HostRing
-from ttc.runtime.machine.stepper import Setting
+from ttc.runtime.machine.stepper import ResolvedSetting
 
 
-class Reader:
+class QueueReader:
     """What one graph reads of one queue.
 
     Without a setting, a ram is read where its pointer is; of a queue, the oldest entry is read and given up.
     """
 
-    def __init__(self, queue: HostRing | Ram, setting: Setting | None) -> None:
+    def __init__(self, queue: HostRing | Ram, setting: ResolvedSetting | None) -> None:
         self.queue = queue
         self._kept: NDArray | None = None
         self._prologue = setting is not None and setting.prologue
@@ -64,14 +64,14 @@ class Reader:
             self.queue.read_pointer = self._pointer
 
 
-class Writer:
+class QueueWriter:
     """What one graph writes to one queue.
 
     The next entry of a queue, or a ram at wr_ptr_global (without a setting, where its pointer is); with an epilogue, once after the last
     microbatch.
     """
 
-    def __init__(self, queue: HostRing | Ram, setting: Setting | None) -> None:
+    def __init__(self, queue: HostRing | Ram, setting: ResolvedSetting | None) -> None:
         self.queue = queue
         self._epilogue = setting is not None and setting.epilogue
         self._pointer = queue.write_pointer if setting is None or setting.wr_ptr_global is None else setting.wr_ptr_global
@@ -114,7 +114,7 @@ class EpochRun:
     def __init__(
         self,
         epoch: Epoch,
-        settings: Mapping[str, Mapping[str, Setting]],
+        settings: Mapping[str, Mapping[str, ResolvedSetting]],
         queues: Mapping[str, HostRing | Ram],
         sums: dict[str, NDArray | None],
         ops: OpPlans,
@@ -123,14 +123,14 @@ class EpochRun:
         self._ops = ops
         self._sums = sums
         _clear(settings, queues)
-        self._readers: dict[tuple[str, str], Reader] = {}
-        self._writers: dict[tuple[str, str], Writer] = {}
+        self._readers: dict[tuple[str, str], QueueReader] = {}
+        self._writers: dict[tuple[str, str], QueueWriter] = {}
         for graph, op in epoch.ops:
             for name in op.inputs:
                 if name in queues and (graph, name) not in self._readers:
-                    self._readers[graph, name] = Reader(queues[name], settings[graph].get(name))
+                    self._readers[graph, name] = QueueReader(queues[name], settings[graph].get(name))
             for name in epoch.writes.get(op.name, ()):
-                self._writers[op.name, name] = Writer(queues[name], settings[graph].get(name))
+                self._writers[op.name, name] = QueueWriter(queues[name], settings[graph].get(name))
             if is_gradient(op):
                 self._sums[op.name] = _start(sums.get(op.name), epoch.writes.get(op.name, ()), settings[graph], queues)
 
@@ -182,7 +182,7 @@ class EpochRun:
                 reader.queue.pop(reader.pops)
 
 
-def _clear(settings: Mapping[str, Mapping[str, Setting]], queues: Mapping[str, HostRing | Ram]) -> None:
+def _clear(settings: Mapping[str, Mapping[str, ResolvedSetting]], queues: Mapping[str, HostRing | Ram]) -> None:
     """Let rams be zeros that are to start so."""
     for of_graph in settings.values():
         for name, setting in of_graph.items():
@@ -209,7 +209,7 @@ def _before_finish(work: Function) -> tuple[Function, Function]:
 
 
 def _start(
-    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, Setting], queues: Mapping[str, HostRing | Ram]
+    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, ResolvedSetting], queues: Mapping[str, HostRing | Ram]
 ) -> NDArray | None:
     """What gradients are added to: the accumulator's contents if it has a prologue, nothing if it is to start from zero, else `before`."""
     for name in names:

@@ -30,7 +30,7 @@ from ttc.runtime.golden.rams import Ram, RamPieces
 from ttc.runtime.golden.records import Record, Role
 from ttc.runtime.golden.rings import HostRing
 from ttc.runtime.machine.limits import Limits, Meter
-from ttc.runtime.machine.stepper import Actions, Setting, Stepper
+from ttc.runtime.machine.stepper import Actions, ResolvedSetting, Stepper
 
 Source = Callable[[Queue, int], NDArray]
 """The host: gives entry number n of a queue (n-th pushed; for a ram, the entry at pointer n), as the queue's format holds it."""
@@ -73,7 +73,7 @@ class GoldenSession(Actions):
         self._steppers: dict[str, Stepper] = {}
         self._variables: dict[str, int] = {}
         self._following: dict[str, dict[str, None]] = {}
-        self._pending: dict[str, Mapping[str, Setting]] = {}
+        self._pending: dict[str, Mapping[str, ResolvedSetting]] = {}
         self._waited: dict[str, None] = {}
         self._merged: dict[tuple[str, ...], Epoch] = {}
         self._late: dict[str, None] = {}
@@ -125,7 +125,7 @@ class GoldenSession(Actions):
 
     # ---- what programs do ------------------------------------------------------------------------------------------------------------
 
-    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+    def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
         """Run a graph, or note that it is to run once all graphs are called for that it exchanges values with.  Raises E0601, E0804.
 
         What else is executed until then runs together with them.

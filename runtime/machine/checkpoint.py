@@ -25,7 +25,7 @@ from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
 from ttc.runtime.atomic_file import replacing
-from ttc.runtime.manifest import DTYPE_NAMES, Description, Variable
+from ttc.runtime.manifest import DTYPE_NAMES, Description, ManifestVariable
 from ttc.runtime.read_file import in_file, open_regular
 
 FORMAT_VERSION = 1
@@ -71,8 +71,8 @@ class Head:
     format_version: int
     producer: str
     model: str
-    parameters: dict[str, Variable]
-    states: dict[str, Variable]
+    parameters: dict[str, ManifestVariable]
+    states: dict[str, ManifestVariable]
     tensors: dict[str, str]
     statics: dict[str, dict[str, int]]
     queues: tuple[Waiting, ...]
@@ -126,7 +126,7 @@ def _plain(value: NDArray) -> NDArray:
     return value if str(value.dtype) in _CODES else value.view(np.uint8)
 
 
-class Checkpoint:
+class OpenCheckpoint:
     """An open checkpoint, whose head has been read.
 
     Args:
@@ -158,7 +158,7 @@ class Checkpoint:
 
 
 @contextmanager
-def open_checkpoint(path: Path, description: Description) -> Iterator[Checkpoint]:
+def open_checkpoint(path: Path, description: Description) -> Iterator[OpenCheckpoint]:
     """Open a checkpoint of a model, which may have been compiled for another target or in other formats.
 
     Raises: E0102 if there is no such file, E0807 if it is none, of another version, damaged, or of another model.
@@ -169,7 +169,7 @@ def open_checkpoint(path: Path, description: Description) -> Iterator[Checkpoint
 
         try:
             with safe_open(f"/proc/self/fd/{file.fileno()}", framework="np", backend="pread") as opened:
-                found = Checkpoint(opened, _head(opened))
+                found = OpenCheckpoint(opened, _head(opened))
                 if set(opened.keys()) != set(found.head.tensors):
                     raise Error("E0807", "tensors of the checkpoint and of its head differ")
                 _check_model(found.head, description)
@@ -219,7 +219,7 @@ def _check_model(head: Head, description: Description) -> None:
                 raise Error("E0807", f"the checkpoint is of another model, '{head.model}': {kind} '{name}' is {sides}")
 
 
-def _described(variable: Variable | None) -> str:
+def _described(variable: ManifestVariable | None) -> str:
     return "missing" if variable is None else f"{variable.dtype} of {list(variable.shape)}"
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttc.runtime.machine.device import Device, plan_for
 from ttc.runtime.machine.limits import UNBOUNDED, Meter
 from ttc.runtime.machine.rings import OrderedRing
-from ttc.runtime.machine.stepper import Actions, Setting, Stepper
+from ttc.runtime.machine.stepper import Actions, ResolvedSetting, Stepper
 from ttc.runtime.machine.store import Cells
 from ttc.runtime.machine.surface import Surface
 
@@ -41,7 +41,7 @@ class Execution(Actions):
         """Run the program.  Raises E0101, E0608, E0802, E0803, E0804, E0805."""
         stepper.run(self, self._meter, params)
 
-    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+    def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
         """Run all microbatches of a graph, each on the next entry of every queue that it reads."""
         ports, cells = self._surface.graphs[graph], self._cells
         plan = plan_for(self._devices, ports.chip, graph)
@@ -55,7 +55,7 @@ class Execution(Actions):
                     self._watch(queue, value)
 
 
-class Demand(Actions):
+class QueueDemand(Actions):
     """What one run of a program takes from its queues, and what it adds to them."""
 
     def __init__(self, surface: Surface, stepper: Stepper, params: Mapping[str, int] | None = None) -> None:
@@ -71,7 +71,7 @@ class Demand(Actions):
         self._fed = {place: count for place, count in reads.items() if place[0] not in writes}
         self._made = {queue: count for queue, count in writes.items() if queue not in read}
 
-    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+    def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
         """Count the microbatches of a graph's execution."""
         self._counts[graph] += self._surface.graphs[graph].input_count
 

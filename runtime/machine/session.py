@@ -21,7 +21,7 @@ from ttc.runtime.contract import check_values, known_values
 from ttc.runtime.devices import require_device
 from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.device import Device, plan_for
-from ttc.runtime.machine.execution import Demand, Execution, Watch
+from ttc.runtime.machine.execution import Execution, QueueDemand, Watch
 from ttc.runtime.machine.rings import USER
 from ttc.runtime.machine.sessions import opened
 from ttc.runtime.machine.stalls import stalled
@@ -154,7 +154,7 @@ class Session:
         """
         _begin_run()
         entry, cells = self.entry(name), self._main(name)
-        demand = Demand(self._surface, self._steppers[name], params)
+        demand = QueueDemand(self._surface, self._steppers[name], params)
         with self._changed:
             self._wait(lambda: demand.lacking(cells), timeout, "push inputs first, pop results, or run the program at the other end")
             with run_of(name, self._initial), self._undoing(cells, name):

@@ -13,7 +13,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 from ttc.runtime.arguments import require_in_range
-from ttc.runtime.machine.checkpoint import NO_NOTES, Checkpoint, Waiting, head_of, write_checkpoint
+from ttc.runtime.machine.checkpoint import NO_NOTES, OpenCheckpoint, Waiting, head_of, write_checkpoint
 from ttc.runtime.machine.rings import OrderedRing
 from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import Cells
@@ -57,7 +57,7 @@ class Held:
         statics = {name: stepper.statics for name, stepper in self.steppers.items()}
         write_checkpoint(path, head_of(description, tensors, statics, tuple(queues), notes), tensors)
 
-    def restore(self, file: Checkpoint) -> Program:
+    def restore(self, file: OpenCheckpoint) -> Program:
         """Put back what a checkpoint holds; returns the program with its parameters.
 
         Parameters that the checkpoint lacks get the values that they had as the session began.
@@ -80,7 +80,7 @@ class Held:
         """The name of a variable's tensor."""
         return (_STATES if name in self.program.description.states else _PARAMETERS) + name
 
-    def _value(self, file: Checkpoint, names: dict[str, None], name: str) -> NDArray:
+    def _value(self, file: OpenCheckpoint, names: dict[str, None], name: str) -> NDArray:
         """What a variable is to be; its tensor is taken out of the names."""
         described, place = self.values.described[name], self._place(name)
         if place not in names and place.startswith(_PARAMETERS):
@@ -91,7 +91,7 @@ class Held:
         require_in_range(f"'{name}'", value, variable.format.name)
         return variable.rounded(value)
 
-    def _parameter(self, file: Checkpoint, place: str) -> NDArray:
+    def _parameter(self, file: OpenCheckpoint, place: str) -> NDArray:
         """The value of a parameter that is no variable.  Raises E0807 for a tensor that is none."""
         described = self.program.description.parameters.get(place.removeprefix(_PARAMETERS))
         if described is None or not place.startswith(_PARAMETERS):
@@ -99,7 +99,7 @@ class Held:
         dtype = np.dtype(described.dtype)
         return file.load(place, described.shape, dtype).astype(dtype, copy=False)
 
-    def _entries(self, file: Checkpoint, names: dict[str, None], number: int) -> list[NDArray]:
+    def _entries(self, file: OpenCheckpoint, names: dict[str, None], number: int) -> list[NDArray]:
         """The entries of a queue; their tensors are taken out of the names."""
         waiting = file.head.queues[number]
         channel = self.surface.queues.get(waiting.queue)

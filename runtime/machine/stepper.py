@@ -13,7 +13,7 @@ from ttc.runtime.machine.limits import Meter
 
 
 @record(slots=True)
-class Setting:
+class ResolvedSetting:
     """A queue setting whose variables have been looked up.
 
     follows: the variable that rd_ptr_global was set to; a change of it moves the queue's pointer.  The rest is as in `model.QueueSetting`.
@@ -36,7 +36,7 @@ class Actions(ABC):
     """What a program does to its surroundings.  By default variables set no pointers, and queues have their memory for good."""
 
     @abstractmethod
-    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+    def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
         """Run a graph, with the settings of its queues."""
 
     def changed(self, name: str, value: int) -> None:  # noqa: B027 - nothing is a choice
@@ -140,9 +140,9 @@ class _Run:
             self._statics[name] = value
         self._actions.changed(name, value)
 
-    def _setting(self, setting: QueueSetting) -> Setting:
+    def _setting(self, setting: QueueSetting) -> ResolvedSetting:
         pointer = setting.rd_ptr_global
-        return Setting(
+        return ResolvedSetting(
             setting.queue,
             self._flag(setting.prologue),
             self._flag(setting.epilogue),

@@ -12,7 +12,7 @@ from ttc.runtime.arguments import require_in_range
 from ttc.runtime.derive import check_parameters, check_states
 from ttc.runtime.machine.variables import Variable
 from ttc.runtime.manifest import Description
-from ttc.runtime.manifest import Variable as Described
+from ttc.runtime.manifest import ManifestVariable as Described
 from ttc.runtime.program import Program
 
 

@@ -11,7 +11,7 @@ from ttc.runtime.perf.movement import Kind, Stream, stream_cycles
 from ttc.runtime.perf.op import op_cycles
 from ttc.runtime.perf.rates import Rates
 from ttc.runtime.perf.reads import tiles_of
-from ttc.runtime.perf.traffic import Input, Output, Traffic, grid_cores
+from ttc.runtime.perf.traffic import OpInput, OpOutput, Traffic, grid_cores
 
 LIMITS = ("math", "unpack", "pack", "dram_in", "noc_in", "host_in", "dram_out", "noc_out", "host_out", "eth")
 """What can limit an op, in the order in which ties are broken."""
@@ -95,22 +95,22 @@ class OpCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class OpStreams:
     """The streams of one op: its inputs, the queues it writes, and what it sends to other ops."""
 
-    inputs: tuple[Input, ...]
-    outputs: tuple[Output, ...]
+    inputs: tuple[OpInput, ...]
+    outputs: tuple[OpOutput, ...]
     sends: tuple[Stream, ...]
 
 
-def movement_of(op: Op, graph: Graph, traffic: Traffic, readers: dict[str, list[tuple[str, Input]]]) -> Movement:
+def movement_of(op: Op, graph: Graph, traffic: Traffic, readers: dict[str, list[tuple[str, OpInput]]]) -> OpStreams:
     """The streams of an op.  readers: of each op, the inputs that read it."""
     inputs = () if isinstance(op.place, Host) else tuple(traffic.inputs(op, graph))
     outputs = tuple(traffic.outputs(op, graph)) if isinstance(op.place, Grid) else ()
-    return Movement(inputs, outputs, tuple(entry.stream for _, entry in readers.get(op.name, ())))
+    return OpStreams(inputs, outputs, tuple(entry.stream for _, entry in readers.get(op.name, ())))
 
 
-def op_cost(op: Op, graph: Graph, moved: Movement, rates: Rates, arch: str) -> OpCost:
+def op_cost(op: Op, graph: Graph, moved: OpStreams, rates: Rates, arch: str) -> OpCost:
     """The cost of an op with its streams."""
     if isinstance(op.place, Host):
         return OpCost(op.name, op.type, op.location, "host", graph.chip, 0, 0, 0, 0, 0)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ttc.dialects.netlist.model import Graph, Host, Op
-from ttc.runtime.perf.costs import Movement, OpCost, movement_of, op_cost
+from ttc.runtime.perf.costs import OpCost, OpStreams, movement_of, op_cost
 from ttc.runtime.perf.movement import Stream, prologue_cycles, stream_cycles
 from ttc.runtime.perf.rates import Rates
-from ttc.runtime.perf.simulate import Network, Outcome, Pipe, Stage, simulate
-from ttc.runtime.perf.traffic import Input, Traffic
+from ttc.runtime.perf.simulate import Network, Pipe, SimulatedStage, SimulationOutcome, simulate
+from ttc.runtime.perf.traffic import OpInput, Traffic
 
 GRANULES = 8
 """Parts of a microbatch that pass the pipeline one after another."""
@@ -142,9 +142,9 @@ def _limit(interval: float, ideal: float, slowest: OpCost | None, shared: dict[s
     return slowest.limit
 
 
-def _readers(pairs: Sequence[tuple[Op, Graph]], traffic: Traffic) -> dict[str, list[tuple[str, Input]]]:
+def _readers(pairs: Sequence[tuple[Op, Graph]], traffic: Traffic) -> dict[str, list[tuple[str, OpInput]]]:
     """(reader, input) pairs of every op that other ops read."""
-    found: dict[str, list[tuple[str, Input]]] = {}
+    found: dict[str, list[tuple[str, OpInput]]] = {}
     for op, graph in pairs:
         if isinstance(op.place, Host):
             continue
@@ -153,15 +153,15 @@ def _readers(pairs: Sequence[tuple[Op, Graph]], traffic: Traffic) -> dict[str, l
     return found
 
 
-def _streams(moved: Movement) -> list[Stream]:
+def _streams(moved: OpStreams) -> list[Stream]:
     return [entry.stream for entry in (*moved.inputs, *moved.outputs)]
 
 
-def _held(moves: Sequence[Movement], pairs: Sequence[tuple[Op, Graph]], graph: Graph) -> list[Stream]:
+def _held(moves: Sequence[OpStreams], pairs: Sequence[tuple[Op, Graph]], graph: Graph) -> list[Stream]:
     return [s for moved, (_, home) in zip(moves, pairs, strict=True) if home is graph for s in _streams(moved) if s.held]
 
 
-def _shared(pairs: Sequence[tuple[Op, Graph]], moves: Sequence[Movement], traffic: Traffic, rates: Rates) -> dict[str, float]:
+def _shared(pairs: Sequence[tuple[Op, Graph]], moves: Sequence[OpStreams], traffic: Traffic, rates: Rates) -> dict[str, float]:
     """Cycles a microbatch that the busiest channel of DRAM, the links from it, the host's link and Ethernet are busy."""
     channels: dict[tuple[int, int], float] = {}
     links: dict[tuple[int, bool], float] = {}
@@ -192,9 +192,9 @@ class _Builder:
 
     pairs: Sequence[tuple[Op, Graph]]
     costs: Sequence[OpCost]
-    moves: Sequence[Movement]
+    moves: Sequence[OpStreams]
     rates: Rates
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[SimulatedStage] = field(default_factory=list)
     pipes: list[Pipe] = field(default_factory=list)
     tiles: list[float] = field(default_factory=list)  # of the producer's microbatch, by pipe
 
@@ -206,7 +206,7 @@ class _Builder:
         """Return the network of stages and pipes that the epoch is."""
         number = {op.name: index for index, (op, _) in enumerate(self.pairs)}
         for (op, _), cost, moved in zip(self.pairs, self.costs, self.moves, strict=True):
-            self.stages.append(Stage(op.name, cost.busy / self.granules, bursts=self.bursts(op, moved)))
+            self.stages.append(SimulatedStage(op.name, cost.busy / self.granules, bursts=self.bursts(op, moved)))
         for index, ((op, _), moved) in enumerate(zip(self.pairs, self.moves, strict=True)):
             for entry in moved.inputs:
                 if entry.source in number:
@@ -218,7 +218,7 @@ class _Builder:
                 self.join(index, self.edge(out.target, out.stream, WRITE), _out_capacity(op), op)
         return Network(tuple(self.stages), tuple(self.pipes), self.granules)
 
-    def bursts(self, op: Op, moved: Movement) -> int:
+    def bursts(self, op: Op, moved: OpStreams) -> int:
         """How often results come out in a microbatch: with every granule, or at the end of each step of an op that sums up first."""
         if op.blocking is None or not any(entry.whole for entry in moved.inputs):
             return 0
@@ -228,12 +228,12 @@ class _Builder:
         """A stage that reads or writes a queue."""
         own = stream_cycles(self.rates, stream) / self.granules
         if stream.kind == "chip":
-            self.stages.append(Stage(name, own))
+            self.stages.append(SimulatedStage(name, own))
         elif stream.kind == "host":
-            self.stages.append(Stage(name, own, HOST, stream.total_bytes / self.rates.host / self.granules))
+            self.stages.append(SimulatedStage(name, own, HOST, stream.total_bytes / self.rates.host / self.granules))
         else:
             rate = min(self.rates.dram_channels * self.rates.dram_channel, self.rates.dram_links * self.rates.link)
-            self.stages.append(Stage(name, own, resource, stream.total_bytes / rate / self.granules))
+            self.stages.append(SimulatedStage(name, own, resource, stream.total_bytes / rate / self.granules))
         return len(self.stages) - 1
 
     def join(self, source: int, target: int, capacity: float, producer: Op) -> None:
@@ -241,7 +241,7 @@ class _Builder:
         self.pipes.append(Pipe(source, target, max(int(capacity * self.granules + 1e-9), 1)))
         self.tiles.append(producer.blocking.tiles if producer.blocking is not None else 0)
 
-    def jam(self, outcome: Outcome) -> Jam | None:
+    def jam(self, outcome: SimulationOutcome) -> Jam | None:
         """A deadlock in the names of ops and queues."""
         found = outcome.deadlock
         if found is None:

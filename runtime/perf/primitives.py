@@ -14,7 +14,7 @@ from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.facts import Role, fact_of, has_role
 from ttc.dialects.tile.facts.role_tables import RoleTable
-from ttc.dialects.tile.facts.steps import Step, taken
+from ttc.dialects.tile.facts.steps import CompositeStep, taken
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.functions import primitives
 from ttc.runtime.perf.work import CoreWork
@@ -188,7 +188,9 @@ def works_of_rows(view: OpView, share: Share) -> list[CoreWork]:
     return _works_of_steps(view, share, taken(fact.steps, absent), view.operand(0).format, fact.attrs)
 
 
-def _works_of_steps(view: OpView, share: Share, steps: Sequence[Step], format_: str, numbers: Collection[str] = ()) -> list[CoreWork]:
+def _works_of_steps(
+    view: OpView, share: Share, steps: Sequence[CompositeStep], format_: str, numbers: Collection[str] = ()
+) -> list[CoreWork]:
     """Steps over the rows of an operand x in a format.
 
     A function of what the step before it gave is computed in the destination register, as is one of the attributes that are numbers.

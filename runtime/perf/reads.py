@@ -25,7 +25,7 @@ USUAL_INNER = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReadPart:
     """A core's part of a value, in all its steps.
 
     rows, cols: fraction of the tile rows and columns; t: fraction of the matrices.
@@ -45,9 +45,9 @@ class Part:
     def fraction(self) -> float:
         return self.rows * self.cols * self.t
 
-    def join(self, other: Part) -> Part:
+    def join(self, other: ReadPart) -> ReadPart:
         """A part that covers both."""
-        return Part(
+        return ReadPart(
             max(self.rows, other.rows),
             max(self.cols, other.cols),
             max(self.t, other.t),
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ReadSteps:
     """Steps in which a core passes down the rows and across the columns of its part of the result.
 
     rows: tile rows of a step, all cores together; inner: tiles of K that a core takes at a time.
@@ -84,14 +84,14 @@ class Read:
     """
 
     tensor: TensorType
-    part: Part
+    part: ReadPart
     tiles: float
     passes: float
     gathered: bool
     chosen: bool
 
 
-Rule = Callable[[Work, Part, Steps, "list[TensorType | None]"], "list[Part]"]
+Rule = Callable[[Work, ReadPart, ReadSteps, "list[TensorType | None]"], "list[ReadPart]"]
 PARTS: RoleTable[Rule] = RoleTable("what cores read")
 
 
@@ -113,7 +113,7 @@ def reads_of(op: Op) -> list[Read | None]:
     return [None if i not in parts else _read(types[i], parts[i], i in moved, i in tables) for i in range(len(op.work.inputs))]
 
 
-def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[Part, Steps]:
+def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[ReadPart, ReadSteps]:
     """A core's part of the result, and the steps in which it is computed."""
     t, rows, cols = dims(result)
     down_parts, across_parts = (max(n, 1) for n in blocking.spread)
@@ -122,7 +122,7 @@ def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[Part,
     part_t, part_rows = dealt(t, rows, down_parts * across_parts)
     core_rows, core_cols = -(-part_rows // grid_rows), -(-cols // grid_cols)
     down, across = max(-(-core_rows // step_rows), 1), max(-(-core_cols // step_cols), 1)
-    return Part(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), part_t / t), Steps(down, across, step_rows * grid_rows)
+    return ReadPart(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), part_t / t), ReadSteps(down, across, step_rows * grid_rows)
 
 
 @lru_cache(maxsize=4096)
@@ -140,14 +140,14 @@ def tiles_of(type_: TensorType) -> int:
     return prod(dims(type_))
 
 
-def _read(type_: TensorType, part: Part, gathered: bool, chosen: bool) -> Read:
+def _read(type_: TensorType, part: ReadPart, gathered: bool, chosen: bool) -> Read:
     tiles = max(tiles_of(type_) * min(part.fraction * part.halo, 1.0), 1.0)
     return Read(type_, part, tiles, tiles * part.times, gathered, chosen)
 
 
-def _parts(work: Function, types: list[TensorType], part: Part, steps: Steps) -> tuple[dict[int, Part], set[int]]:
+def _parts(work: Function, types: list[TensorType], part: ReadPart, steps: ReadSteps) -> tuple[dict[int, ReadPart], set[int]]:
     """The part of every value that a core needs; and the values that are read through a view that moves tiles."""
-    parts: dict[int, Part] = {work.outputs[0]: part}
+    parts: dict[int, ReadPart] = {work.outputs[0]: part}
     moved: set[int] = set()
     number = len(types)
     for item in reversed(work.works):
@@ -170,7 +170,7 @@ def _parts(work: Function, types: list[TensorType], part: Part, steps: Steps) ->
     return parts, moved
 
 
-def _clip(part: Part, type_: TensorType) -> Part:
+def _clip(part: ReadPart, type_: TensorType) -> ReadPart:
     """A part is at least one tile row and column of the value."""
     t, rows, cols = dims(type_)
     if part.rows * rows >= 1.0 and part.cols * cols >= 1.0 and part.t * t >= 1.0:
@@ -182,10 +182,10 @@ def _clip(part: Part, type_: TensorType) -> Part:
 
 
 @PARTS.rule(Role.ELEMENTWISE, Role.CONVERSION, "broadcast", "tile_broadcast", "to_host", "from_host", "lookup", "topk", "tile_depthwise")
-def parts_same(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_same(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Return for each operand the part that is computed; all of what is broadcast along a dimension."""
     result = dims(item.results[0])
-    found: list[Part] = []
+    found: list[ReadPart] = []
     for type_ in operands:
         if type_ is None:
             found.append(part)
@@ -193,21 +193,21 @@ def parts_same(item: Work, part: Part, steps: Steps, operands: list[TensorType |
         t, rows, cols = dims(type_)
         times = part.times * (steps.down if rows < result[1] else 1) * (steps.across if cols < result[2] else 1)
         found.append(
-            Part(part.rows if rows > 1 else 1.0, part.cols if cols > 1 else 1.0, part.t if t > 1 else 1.0, times, part.halo, part.whole)
+            ReadPart(part.rows if rows > 1 else 1.0, part.cols if cols > 1 else 1.0, part.t if t > 1 else 1.0, times, part.halo, part.whole)
         )
     return found
 
 
 @PARTS.rule("matmul")
-def parts_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Rows of the left operand, again for each step across; columns of the right one, again for each step down; columns of the rest."""
-    left = Part(part.rows, 1.0, part.t, steps.across, whole=True)
-    right = Part(1.0, part.cols, part.t, steps.down * _repeats(item, operands[1]), whole=True)
+    left = ReadPart(part.rows, 1.0, part.t, steps.across, whole=True)
+    right = ReadPart(1.0, part.cols, part.t, steps.down * _repeats(item, operands[1]), whole=True)
     if item.attrs.get("transpose_a"):
         left = replace(left, rows=left.cols, cols=left.rows)
     if item.attrs.get("transpose_b"):
         right = replace(right, rows=right.cols, cols=right.rows)
-    return [left, right, *(Part(1.0, part.cols, part.t, steps.down) for _ in operands[2:])]
+    return [left, right, *(ReadPart(1.0, part.cols, part.t, steps.down) for _ in operands[2:])]
 
 
 def _repeats(item: Work, type_: TensorType | None) -> float:
@@ -216,27 +216,27 @@ def _repeats(item: Work, type_: TensorType | None) -> float:
 
 
 @PARTS.rule("sparse_matmul")
-def parts_sparse_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_sparse_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Columns of the activations: the selection may name any of their rows, and passes over them again where it turns back."""
     result = item.results[0]
     passes = passes_of(item, result, dims(result)[0], steps.rows * TILE_ROWS, steps.inner * TILE_ROWS)
-    return [Part(1.0, part.cols, 1.0, -(-passes * part.t // 1), whole=True) for _ in operands]
+    return [ReadPart(1.0, part.cols, 1.0, -(-passes * part.t // 1), whole=True) for _ in operands]
 
 
 @PARTS.rule("conv2d", "conv_transpose2d")
-def parts_conv2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_conv2d(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Rows of the image under the part's window, all channels; filters of the part's channels."""
     image, weight = operands[0], operands[1]
     height = image.shape[1] if image is not None else 1
     taps_h = weight.shape[0] if weight is not None else 1
     depthwise = weight is not None and weight.shape[2] == 1 and int(_number(item.attrs.get("groups"), 1)) > 1
     halo = _halo(part, taps_h, height)
-    found = [Part(part.rows, part.cols if depthwise else 1.0, part.t, steps.across, halo), Part(1.0, part.cols, 1.0, steps.down)]
-    return [*found, *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[2:])]
+    found = [ReadPart(part.rows, part.cols if depthwise else 1.0, part.t, steps.across, halo), ReadPart(1.0, part.cols, 1.0, steps.down)]
+    return [*found, *(ReadPart(1.0, part.cols, 1.0, steps.down) for _ in operands[2:])]
 
 
 @PARTS.rule("max_pool2d", "avg_pool2d")
-def parts_max_pool2d(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_max_pool2d(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Rows of the image under the part's window."""
     image, kernel = operands[0], item.attrs.get("kernel")
     height = image.shape[1] if image is not None and len(image.shape) > 1 else 1
@@ -244,53 +244,53 @@ def parts_max_pool2d(item: Work, part: Part, steps: Steps, operands: list[Tensor
     return [replace(part, halo=_halo(part, taps_h, height)) for _ in operands]
 
 
-def _halo(part: Part, taps: int, height: int) -> float:
+def _halo(part: ReadPart, taps: int, height: int) -> float:
     """A window's rows beyond the part, as a factor of what the part reads."""
     return min((part.rows + (taps - 1) / max(height, 1)) / part.rows, 1.0 / part.rows)
 
 
 @PARTS.rule("attention")
-def parts_attention(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_attention(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Rows of the queries and of the mask; all keys; the part's columns of all values; keys and values again for each step down."""
-    query = Part(part.rows, 1.0, part.t, steps.across)
-    key, value = Part(1.0, 1.0, part.t, steps.down, whole=True), Part(1.0, part.cols, part.t, steps.down, whole=True)
-    return [query, key, value, *(Part(part.rows, 1.0, part.t) for _ in operands[3:])]
+    query = ReadPart(part.rows, 1.0, part.t, steps.across)
+    key, value = ReadPart(1.0, 1.0, part.t, steps.down, whole=True), ReadPart(1.0, part.cols, part.t, steps.down, whole=True)
+    return [query, key, value, *(ReadPart(part.rows, 1.0, part.t) for _ in operands[3:])]
 
 
 @PARTS.rule(Role.NORMALIZATION)
-def parts_softmax(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_softmax(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """The part itself (statistics pass between the cores of a row); columns of scales and shifts."""
-    return [part, *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
+    return [part, *(ReadPart(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
 
 
 @PARTS.rule("reduce")
-def parts_reduce(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_reduce(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """The tiles that the part's results come from: whole rows or columns of the operand."""
     return [replace(part, whole=True) for _ in operands]
 
 
 @PARTS.rule("embedding")
-def parts_embedding(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_embedding(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Return the rows of the table that are asked for, as many as the result has, and all indices."""
     table = operands[0]
     share = min(tiles_of(item.results[0]) / tiles_of(table), 1.0) if table is not None else 1.0
-    return [Part(min(part.rows * share, 1.0), part.cols, 1.0), *(Part(part.rows, 1.0) for _ in operands[1:])]
+    return [ReadPart(min(part.rows * share, 1.0), part.cols, 1.0), *(ReadPart(part.rows, 1.0) for _ in operands[1:])]
 
 
 @PARTS.rule("encoded_matmul")
-def parts_encoded_matmul(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_encoded_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Distinct tiles and codes of the core's row; columns of the activations, all rows, as any may be selected."""
-    return [Part(part.rows, 1.0), Part(1.0, part.cols, 1.0, whole=True), Part(part.rows, 1.0)]
+    return [ReadPart(part.rows, 1.0), ReadPart(1.0, part.cols, 1.0, whole=True), ReadPart(part.rows, 1.0)]
 
 
 @PARTS.rule("depthwise")
-def parts_depthwise(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_depthwise(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """All taps of the part's rows and columns; weights of its columns."""
-    return [replace(part, t=1.0), *(Part(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
+    return [replace(part, t=1.0), *(ReadPart(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
 
 
 @PARTS.rule("transpose")
-def parts_transpose(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_transpose(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """Rows of the result are columns of the operand where the last two dimensions are swapped."""
     perm = item.attrs.get("perm")
     if isinstance(perm, tuple) and len(perm) >= 2 and perm[-1] == len(perm) - 2:
@@ -299,7 +299,7 @@ def parts_transpose(item: Work, part: Part, steps: Steps, operands: list[TensorT
 
 
 @PARTS.rule("slice")
-def parts_slice(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_slice(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """The part's share of what is left of the operand."""
     source = operands[0]
     if source is None:
@@ -310,7 +310,7 @@ def parts_slice(item: Work, part: Part, steps: Steps, operands: list[TensorType 
 
 
 @PARTS.rule("hslice", "hstack", "reshape", "relayout", "pad", "retile", "splice", "concat")
-def parts_view(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_view(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """A view that moves tiles between dimensions keeps how much a core holds: what rows and columns cannot show is a part of t."""
     source = operands[0]
     if source is None or len(operands) > 1:
@@ -321,7 +321,7 @@ def parts_view(item: Work, part: Part, steps: Steps, operands: list[TensorType |
 
 
 @PARTS.rule("repeat")
-def parts_repeat(item: Work, part: Part, steps: Steps, operands: list[TensorType | None]) -> list[Part]:
+def parts_repeat(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
     """A part of what is repeated; all of it where the part is longer, and as often as the part has it."""
     source = operands[0]
     if source is None:

@@ -32,7 +32,7 @@ _CYCLES = counter("simulated_cycles")
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class EpochExecution:
     """One epoch of a run.
 
     epoch: number in `RunCost.epochs`; start, cycles: when its switch begins, and how long switch and epoch take, in the first pass through
@@ -70,7 +70,7 @@ class RunCost:
     clock_hz: float
     slowdown: float
     epochs: tuple[EpochCost, ...]
-    executions: tuple[Execution, ...]
+    executions: tuple[EpochExecution, ...]
     switches: int
     switch_cycles: float
     device_cycles: float
@@ -282,18 +282,18 @@ class _Run:
             dram_peak=dram_bytes / max(cycles * chips * self.rates.dram_channels * self.rates.dram_channel, 1.0),
         )
 
-    def schedule(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[list[Execution], float]:
+    def schedule(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[list[EpochExecution], float]:
         """When each epoch starts, and the cycle at which the last one ends, loops included.
 
         Epochs that run equally often form a loop.  Its first rounds are followed one by one; a chip begins its part of the next round when
         it is through with that of the last.  The rounds after these take as long as the last that was followed.
         """
         clock = _Clock(self.netlist, self.rates)
-        found: list[Execution] = []
+        found: list[EpochExecution] = []
         entries = list(zip(self.groups, uses, strict=True))
         for times, members in groupby(entries, key=lambda entry: entry[0][1]):
             loop = [(graphs, epochs[use], use) for (graphs, _), use in members]
-            found += [Execution(use, clock.run(graphs, epoch), clock.cycles(epoch), times) for graphs, epoch, use in loop]
+            found += [EpochExecution(use, clock.run(graphs, epoch), clock.cycles(epoch), times) for graphs, epoch, use in loop]
             chips = len({chip for _, epoch, _ in loop for chip in epoch.chips})
             followed, before, end = min(times, chips + 2, max(MAX_FOLLOWED // len(loop), 2)), clock.end, clock.end
             for _ in range(followed - 1):

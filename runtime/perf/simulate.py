@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SimulatedStage:
     """One step of a pipeline.
 
     Args:
@@ -51,7 +51,7 @@ class Pipe:
 class Network:
     """Stages and pipes.  granules: of a microbatch."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[SimulatedStage, ...]
     pipes: tuple[Pipe, ...]
     granules: int
 
@@ -70,7 +70,7 @@ class Deadlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """The outcome of a simulation of a pipeline.
 
     Args:
@@ -99,20 +99,20 @@ class Outcome:
 
 
 @lru_cache(maxsize=4096)
-def simulate(network: Network, microbatches: int) -> Outcome:
+def simulate(network: Network, microbatches: int) -> SimulationOutcome:
     """Run microbatches through a network until all are through, a steady state shows, or the work allowed for is done.
 
     A network stands still if a circle of stages waits for each other; the outcome says so.
     """
     if not network.stages:
-        return Outcome((), 0.0, True)
+        return SimulationOutcome((), 0.0, True)
     events = len(network.stages) * network.granules
     limit = max(min(microbatches, MAX_MICROBATCHES, MAX_EVENTS // events), min(microbatches, 2))
     run = _Run(network, limit)
     run.run()
     if len(run.finished) < limit and not run.steady:
-        return Outcome(tuple(run.finished), 0.0, False, deadlock=_explain(run, limit))
-    return Outcome(
+        return SimulationOutcome(tuple(run.finished), 0.0, False, deadlock=_explain(run, limit))
+    return SimulationOutcome(
         tuple(run.finished), _interval(run.finished, run.steady), run.steady, tuple(run.starved), tuple(run.blocked), tuple(run.first)
     )
 

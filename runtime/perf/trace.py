@@ -10,7 +10,7 @@ from typing import Any
 
 from ttc.runtime.perf.costs import OpCost
 from ttc.runtime.perf.epoch import EpochCost
-from ttc.runtime.perf.run import Execution, RunCost
+from ttc.runtime.perf.run import EpochExecution, RunCost
 
 MAX_EVENTS = 500_000
 """Events of a trace at most; later epochs are left out, and the trace says so."""
@@ -54,7 +54,7 @@ def _cells(op: OpCost) -> list[tuple[int, int]]:
     return [(row, col) for row in range(op.row, op.row + op.rows) for col in range(op.col, op.col + op.cols)]
 
 
-def _epoch_events(cost: RunCost, execution: Execution, epoch: EpochCost) -> Iterator[dict[str, Any]]:
+def _epoch_events(cost: RunCost, execution: EpochExecution, epoch: EpochCost) -> Iterator[dict[str, Any]]:
     micro = 1e6 / cost.clock_hz
     slow = cost.slowdown
     begin = execution.start + execution.cycles - epoch.cycles * slow

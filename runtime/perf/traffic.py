@@ -25,7 +25,7 @@ ROW_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class OpInput:
     """One input of an op on cores.
 
     Args:
@@ -42,7 +42,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OpOutput:
     """A queue that an op writes."""
 
     target: str
@@ -67,19 +67,19 @@ class Traffic:
         """Every op with its graph, by name."""
         return {op.name: (op, graph) for graph in self.netlist.graphs.values() for op in graph.ops}
 
-    def inputs(self, op: Op, graph: Graph) -> list[Input]:
+    def inputs(self, op: Op, graph: Graph) -> list[OpInput]:
         """The inputs of an op on cores that its work reads."""
         if isinstance(op.place, Ethernet):
             return [self._passed_on(source, tensor, graph) for source, tensor in zip(op.inputs, op.work.inputs, strict=False)]
         if op.name not in self._reads:
             self._reads[op.name] = reads_of(op)
-        found: list[Input] = []
+        found: list[OpInput] = []
         for index, (source, read) in enumerate(zip(op.inputs, self._reads[op.name], strict=False)):
             if read is not None:
                 found.append(self._input(op, graph, index, source, read))
         return found
 
-    def outputs(self, op: Op, graph: Graph) -> list[Output]:
+    def outputs(self, op: Op, graph: Graph) -> list[OpOutput]:
         """Queues that an op on cores writes."""
         if op.blocking is None:
             return []
@@ -87,7 +87,7 @@ class Traffic:
         size = tile_size(tensor, self.netlist)
         core_bytes = op.blocking.tiles * size
         cores = grid_cores(op)
-        found: list[Output] = []
+        found: list[OpOutput] = []
         for name, target in graph.writes:
             if name != op.name:
                 continue
@@ -96,10 +96,10 @@ class Traffic:
             packet = min(size * run_of_tiles(op.blocking), MAX_PACKET_BYTES)
             channels = self.links(graph.chip, queue.chip) if kind == "chip" else channels_of(queue)
             stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels, packet, core_bytes)
-            found.append(Output(target, stream))
+            found.append(OpOutput(target, stream))
         return found
 
-    def _input(self, op: Op, graph: Graph, index: int, source: str, read: Read) -> Input:
+    def _input(self, op: Op, graph: Graph, index: int, source: str, read: Read) -> OpInput:
         size = tile_size(read.tensor, self.netlist)
         buffer = self._buffer_tiles(op, index)
         stays = buffer >= read.tiles and not read.chosen
@@ -113,7 +113,7 @@ class Traffic:
         if queue is not None:
             columns = 1 if read.gathered else max(round(dims(read.tensor)[2] * read.part.cols), 1)
             stream = self._from_queue(queue, graph, stays, columns, Stream("dram", core_bytes, total, min(distinct, cores), 1, copies))
-            return Input(source, stream, capacity, read.part.whole)
+            return OpInput(source, stream, capacity, read.part.whole)
         producer, home = self.ops[source]
         kind = "chip" if home.chip != graph.chip or isinstance(op.place, Ethernet) else "core"
         sources = 1 if kind == "chip" or isinstance(producer.place, Host) else senders(producer, read)
@@ -121,13 +121,13 @@ class Traffic:
         send = total / max(grid_cores(producer), 1)
         channels = self.links(home.chip, graph.chip) if kind == "chip" else 1
         stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, channels, min(packet, MAX_PACKET_BYTES), send)
-        return Input(source, stream, capacity, read.part.whole)
+        return OpInput(source, stream, capacity, read.part.whole)
 
-    def _passed_on(self, source: str, tensor: TensorType, graph: Graph) -> Input:
+    def _passed_on(self, source: str, tensor: TensorType, graph: Graph) -> OpInput:
         """The input of an op on an Ethernet core, which holds little of it."""
         size = tiles_of(tensor) * tile_size(tensor, self.netlist)
         home = self.ops[source][1].chip if source in self.ops else graph.chip
-        return Input(source, Stream("chip", size, size, channels=self.links(home, graph.chip)), 0.0, False)
+        return OpInput(source, Stream("chip", size, size, channels=self.links(home, graph.chip)), 0.0, False)
 
     def links(self, a: int, b: int) -> int:
         """Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""

@@ -30,7 +30,7 @@ from ttc.dialects.netlist.violations import Findings
 from ttc.dialects.nn.base import dialect
 from ttc.dialects.nn.control import BranchOp
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.control import Step, branch, loop
+from ttc.importers.common.control import LoopIteration, branch, loop
 from ttc.importers.common.unsupported import Unsupported
 
 Body = Callable[[Builder, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -97,9 +97,9 @@ def test_dimensions_in_which_branches_differ_are_dynamic() -> None:
 def counted(b: Builder, x: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """x[1] doubled x[0] times, and its history."""
 
-    def step(number: SSAValue, values: Sequence[SSAValue]) -> Step:
+    def step(number: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
         doubled = b.nn("add", values[0], values[0])
-        return Step([doubled], [doubled, number])
+        return LoopIteration([doubled], [doubled, number])
 
     (last,), stacks = loop(b, step, [x[1]], count=x[0])
     return [last, *stacks]
@@ -117,13 +117,13 @@ def test_a_loop_of_a_count(count: int) -> None:
 
 def test_a_loop_of_a_condition_in_a_loop() -> None:
     def body(b: Builder, x: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        def inner(_: SSAValue, values: Sequence[SSAValue]) -> Step:
+        def inner(_: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
             doubled = b.nn("add", values[0], values[0])
-            return Step([doubled], going=b.nn("less", doubled, x[1]))
+            return LoopIteration([doubled], going=b.nn("less", doubled, x[1]))
 
-        def outer(_: SSAValue, values: Sequence[SSAValue]) -> Step:
+        def outer(_: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
             (grown,), _ = loop(b, inner, values, condition=b.nn("less", values[0], x[1]))
-            return Step([b.nn("sub", grown, b.constant(np.float32(3)))], [grown])
+            return LoopIteration([b.nn("sub", grown, b.constant(np.float32(3)))], [grown])
 
         return [y for part in loop(b, outer, [x[0]], length=3) for y in part]
 
@@ -135,7 +135,7 @@ def test_a_loop_of_a_condition_in_a_loop() -> None:
 
 def test_a_carried_value_that_changes_its_shape() -> None:
     def body(b: Builder, x: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return loop(b, lambda i, v: Step([b.nn("concat", v[0], x[1], axis=0), v[0]]), [x[1], x[1]], count=x[0])[0]
+        return loop(b, lambda i, v: LoopIteration([b.nn("concat", v[0], x[1], axis=0), v[0]]), [x[1], x[1]], count=x[0])[0]
 
     for count in (0, 1, 3):
         grown, before = run(body, np.array(count), f32(1, 2))
@@ -145,18 +145,18 @@ def test_a_carried_value_that_changes_its_shape() -> None:
 def test_what_cannot_be_carried_or_chosen() -> None:
     x = [Spec((), np.dtype(np.int64)), Spec((2,), np.dtype(np.float32))]
     with pytest.raises(Unsupported, match="here and"):
-        module_of(x, lambda b, v: loop(b, lambda i, s: Step([b.reshape(s[0], 1, 2)]), [v[1]], count=v[0])[0])
+        module_of(x, lambda b, v: loop(b, lambda i, s: LoopIteration([b.reshape(s[0], 1, 2)]), [v[1]], count=v[0])[0])
     with pytest.raises(Unsupported, match="here and"):
         module_of(x, lambda b, v: branch(b, v[0], [lambda: [v[1]], lambda: [v[0]]]))
     with pytest.raises(Unsupported, match="different numbers"):
         module_of(x, lambda b, v: branch(b, v[0], [lambda: [v[1]], lambda: []]))
     with pytest.raises(Unsupported, match="condition"):
-        module_of(x, lambda b, v: loop(b, lambda i, s: Step(s, going=None), [v[1]], condition=b.constant(np.array(True)))[0])
+        module_of(x, lambda b, v: loop(b, lambda i, s: LoopIteration(s, going=None), [v[1]], condition=b.constant(np.array(True)))[0])
 
 
 def test_iterations_whose_values_cannot_be_stacked() -> None:
     def body(b: Builder, x: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        (last,), stacks = loop(b, lambda i, v: Step([b.nn("concat", v[0], x[1], axis=0)], v), [x[1]], count=x[0])
+        (last,), stacks = loop(b, lambda i, v: LoopIteration([b.nn("concat", v[0], x[1], axis=0)], v), [x[1]], count=x[0])
         return [last, *stacks]
 
     with pytest.raises(Error) as caught:

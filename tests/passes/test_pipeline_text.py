@@ -6,7 +6,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.fold_qdq import FoldQdq
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch
@@ -19,7 +19,7 @@ STAGES = {"nn": [Canonicalize(), FoldQdq()]}
 
 
 def test_a_whole_pipeline_reads_back() -> None:
-    rules = (Rule(op="matmul", output="Bfp8_b"), Rule(name='a "b"\\', weights="Bfp4_b"))
+    rules = (PrecisionRule(op="matmul", output="Bfp8_b"), PrecisionRule(name='a "b"\\', weights="Bfp4_b"))
     passes = [
         p for stage in stages(load_target("n150"), PipelineSettings(format="Float16_b", rules=rules, chips=(0, 1))).values() for p in stage
     ]
@@ -30,7 +30,7 @@ def test_options_and_stages() -> None:
     found = read_pipeline(
         ' nn , stream-batch{samples=4},stream-batch{samples=none}, override-formats{rules=["op=add output=Tf32"]}', STAGES
     )
-    assert found == [Canonicalize(), FoldQdq(), StreamBatch(4), StreamBatch(), OverrideFormats((Rule(op="add", output="Tf32"),))]
+    assert found == [Canonicalize(), FoldQdq(), StreamBatch(4), StreamBatch(), OverrideFormats((PrecisionRule(op="add", output="Tf32"),))]
     assert read_pipeline("assign-formats{format=Bfp8_b}", {}) == [AssignFormats("Bfp8_b")]
 
 

@@ -10,7 +10,7 @@ import pytest
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Chip, Graph, Host, Instruction, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.sizes import queue_buffer_bytes
-from ttc.runtime.manifest import Derived, Description, Variable
+from ttc.runtime.manifest import Derived, Description, ManifestVariable
 from ttc.runtime.tensors import TensorSource
 
 HOST_CHIP = Chip(
@@ -93,7 +93,9 @@ def counter() -> tuple[Netlist, dict[str, TensorSource], Description]:
         "counter.initial": TensorSource.of_array(np.zeros(4, np.float32), "Float32"),
         "one": TensorSource.of_array(np.ones(4, np.float32), "Float32"),
     }
-    description = Description("counter", "0.1.0", {"format": "Float32"}, {}, {"counter": Variable("counter.initial", (4,), "float32")})
+    description = Description(
+        "counter", "0.1.0", {"format": "Float32"}, {}, {"counter": ManifestVariable("counter.initial", (4,), "float32")}
+    )
     return b.netlist(), tensors, description
 
 
@@ -129,5 +131,5 @@ def affine() -> tuple[Netlist, dict[str, TensorSource], Description]:
         "w": TensorSource.of_array(np.full(4, 2, np.float32), "Float32"),
         "scaled": TensorSource.of_array(np.full(4, 5, np.float32), "Float32"),
     }
-    parameters = {"w": Variable("w", (4,), "float32"), "b": Variable("b", (4,), "float32")}
+    parameters = {"w": ManifestVariable("w", (4,), "float32"), "b": ManifestVariable("b", (4,), "float32")}
     return b.netlist(), tensors, Description("affine", "0.1.0", {}, parameters, {}, (Derived("scaled", expression),))

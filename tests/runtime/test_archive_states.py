@@ -16,7 +16,7 @@ from tests.runtime.forging import forge
 from ttc.dialects.core.formats import format_named
 from ttc.runtime.archive import Archive, open_archive, write_archive
 from ttc.runtime.loader import load
-from ttc.runtime.manifest import Variable
+from ttc.runtime.manifest import ManifestVariable
 from ttc.runtime.tensors import TensorSource
 
 KEY = "counter.initial"
@@ -26,7 +26,7 @@ MINUS_ZERO, NAN_BITS = np.float32(-0.0), np.array(0x7FC12345, np.uint32).view(np
 def written(counter, path: Path, value: np.ndarray, format: str, *, more: bool = True) -> Archive:
     """An archive of the counter, whose state starts with a value; with `more`, of another state that nothing uses."""
     netlist, tensors, description = counter
-    states = {**description.states, "more": Variable("more", value.shape, "float32")} if more else description.states
+    states = {**description.states, "more": ManifestVariable("more", value.shape, "float32")} if more else description.states
     given = {**tensors, "more" if more else KEY: TensorSource.of_array(value, format)}
     write_archive(path, netlist=netlist, tensors=given, description=replace(description, states=states))
     return open_archive(path)
@@ -129,7 +129,7 @@ def test_numbers_that_do_not_fit_are_refused(counter, tmp_path: Path, change: Ca
 def test_many_states_count_together(counter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("ttc.runtime.engines.room.memory_bytes", lambda: 1 << 26)
     netlist, tensors, description = counter
-    states = {f"s{number}": Variable(f"s{number}", (1 << 23,), "float32") for number in range(3)}
+    states = {f"s{number}": ManifestVariable(f"s{number}", (1 << 23,), "float32") for number in range(3)}
     zeros = TensorSource.of_array(np.broadcast_to(np.float32(0), (1 << 23,)), "Float32")
     write_archive(
         tmp_path / "a.tti",

@@ -13,7 +13,7 @@ from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.runtime.derive import Derivation
 from ttc.runtime.executor import Executor
 from ttc.runtime.loader import load
-from ttc.runtime.manifest import Derived, Description, Variable
+from ttc.runtime.manifest import Derived, Description, ManifestVariable
 from ttc.runtime.program import Program, build_program
 from ttc.runtime.tensors import Constants, TensorSource
 
@@ -93,7 +93,7 @@ def test_a_literal_parameter_and_a_chain_of_derived_tensors(affine):
         ),
         (2,),
     )
-    parameters = {"w": description.parameters["w"], "s": Variable(None, (), "float32")}
+    parameters = {"w": description.parameters["w"], "s": ManifestVariable(None, (), "float32")}
     description = replace(description, parameters=parameters, derived=(Derived("inner", inner), Derived("scaled", outer)))
     program = build_program(netlist, description, tensors)
     assert np.array_equal(outcome(program.with_parameters({"s": np.array(5, np.float32)})), (X - 5 * 2) * 2)
@@ -110,7 +110,7 @@ def test_tensors_derived_from_themselves(affine):
 
 
 def test_integers_that_the_stored_format_cannot_hold():
-    description = Description("rows", "0.1.0", {}, {"rows": Variable("rows", (2,), "int64")}, {}, ())
+    description = Description("rows", "0.1.0", {}, {"rows": ManifestVariable("rows", (2,), "int64")}, {}, ())
     constants = Constants({"rows": TensorSource.of_array(np.zeros(2, np.int32), "Int32")})
     (kept,) = Derivation(description, constants, {"rows": np.array([-(2**31), 2**31 - 1])}).changes().values()
     assert kept.value().tolist() == [-(2**31), 2**31 - 1]

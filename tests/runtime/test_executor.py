@@ -14,7 +14,7 @@ from ttc.dialects.core.errors import Error
 from ttc.runtime.archive import write_archive
 from ttc.runtime.executor import Executor
 from ttc.runtime.loader import load
-from ttc.runtime.manifest import Variable
+from ttc.runtime.manifest import ManifestVariable
 from ttc.runtime.program import build_program
 
 X = np.arange(4, dtype=np.float32)
@@ -128,7 +128,7 @@ def test_a_result_may_update_a_parameter(affine):
 
 def test_a_parameter_of_another_size_than_its_tensor_is_an_error(affine):
     netlist, description, tensors = reordered(affine)
-    variable = Variable("w", (2, 4), "float32")
+    variable = ManifestVariable("w", (2, 4), "float32")
     with pytest.raises(Error) as failure:
         build_program(netlist, replace(description, parameters={"w": variable}, derived=()), tensors).with_parameters(
             {"w": np.zeros((2, 4), np.float32)}

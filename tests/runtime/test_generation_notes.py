@@ -8,13 +8,13 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.generation_notes import Generation
-from ttc.runtime.manifest import Port, ProgramSignature
+from ttc.runtime.manifest import ManifestPort, ProgramSignature
 
 NOTES = Generation({"decode": 1, "prefill": 8}, batch=2, max_length=16, vocabulary=50, stop=(3,))
 
 
-def port(name: str, kind: str, *shape: int) -> Port:
-    return Port(name, kind, shape, "int64", "Int64", False, None)
+def port(name: str, kind: str, *shape: int) -> ManifestPort:
+    return ManifestPort(name, kind, shape, "int64", "Int64", False, None)
 
 
 def signature(count: int, vocabulary: int = 50) -> ProgramSignature:

@@ -24,7 +24,7 @@ from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.executor import Executor
 from ttc.runtime.kept import recall
 from ttc.runtime.loader import load, load_program
-from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.program import Program
 from ttc.runtime.tensors import TensorSource
 
@@ -72,7 +72,7 @@ def written(path: Path, steps: tuple[Step, ...] = STEPS, weights: dict[str, np.n
     """An archive of the network, whose weights are parameters of the model."""
     held = {name: (value, "Float32") for name, value in (weights or WEIGHTS).items() if any(name in s.reads for s in steps)}
     made = program({"x": tensor(6, 33)}, held, steps, {"y": "r"}, "reference")
-    parameters = {name: Variable(name, value.shape, "float32") for name, (value, _) in held.items()}
+    parameters = {name: ManifestVariable(name, value.shape, "float32") for name, (value, _) in held.items()}
     description = Description("test", "0.1.0", {}, parameters)
     write_archive(path, netlist=made.netlist, tensors=made.constants.sources, description=description)
     return path
@@ -161,7 +161,7 @@ def stateful(path: Path) -> Path:
     b.program("peek", [], [now], ["third"])
     b.program("double", [x], [z], ["fourth"])
     tensors = {name: TensorSource.of_array(np.full(4, value, np.float32), "Float32") for name, value in (("s", 0), ("w", 3))}
-    known = {name: Variable(name, (4,), "float32") for name in ("s", "w")}
+    known = {name: ManifestVariable(name, (4,), "float32") for name in ("s", "w")}
     description = Description("test", "0.1.0", {}, {"w": known["w"]}, {"s": known["s"]})
     write_archive(path, netlist=b.netlist(), tensors=tensors, description=description)
     return path

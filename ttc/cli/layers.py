@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ttc.cli.console import Console
 
 if TYPE_CHECKING:
-    from ttc.comparison.layers import Layer, Layers
+    from ttc.comparison.layers import Layers, ModelLayer
 
 SHOWN = 40
 """Most rows of the table without -v: all nodes if there are no more, else the first out of bound and those nearest to it."""
@@ -62,12 +62,12 @@ def plain_layers(found: Layers) -> dict[str, Any]:
     }
 
 
-def _plain(layer: Layer) -> dict[str, Any]:
+def _plain(layer: ModelLayer) -> dict[str, Any]:
     named = {"node": layer.node, "op": layer.op, "shape": list(layer.shape), "fused": list(layer.fused)}
     return {**named, "reason": layer.reason or None, **({} if layer.figures is None else layer.figures.figures())}
 
 
-def _shown(found: Layers) -> list[Layer]:
+def _shown(found: Layers) -> list[ModelLayer]:
     """The first nodes out of bound, and those that come nearest to it, in order."""
     off = [layer for layer in found.layers if not layer.within][: SHOWN // 2]
     near = sorted((layer for layer in found.layers if layer not in off), key=lambda layer: -_of_bound(layer))
@@ -75,11 +75,11 @@ def _shown(found: Layers) -> list[Layer]:
     return [layer for layer in found.layers if layer.node in chosen]
 
 
-def _of_bound(layer: Layer) -> float:
+def _of_bound(layer: ModelLayer) -> float:
     return -1.0 if layer.figures is None else layer.figures.of_bound
 
 
-def _row(layer: Layer) -> list[object]:
+def _row(layer: ModelLayer) -> list[object]:
     name = _short(f"{layer.node}{f' (+{len(layer.fused)})' if layer.fused else ''}")
     row = [name, layer.op, "x".join("?" if d < 0 else str(d) for d in layer.shape) or "scalar"]
     if layer.figures is None:

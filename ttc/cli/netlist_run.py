@@ -30,7 +30,7 @@ ENGINES = ("reference", "native")
 
 
 @record
-class Call:
+class ProgramCall:
     """One call of a program, with the values of its parameters."""
 
     program: str
@@ -137,16 +137,16 @@ def _params(texts: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _calls(netlist: Netlist, names: Sequence[str], given: Mapping[str, int], config: HostConfig) -> list[Call]:
+def _calls(netlist: Netlist, names: Sequence[str], given: Mapping[str, int], config: HostConfig) -> list[ProgramCall]:
     """The programs to run, in order.  Raises E0803 for one that does not exist, E0101 for a parameter that none of them has."""
     from ttc.stimulus.parameters import parameters
 
-    calls: list[Call] = []
+    calls: list[ProgramCall] = []
     for name in names or netlist.programs:
         program = netlist.programs.get(name)
         if program is None:
             raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, netlist.programs))
-        calls.append(Call(name, parameters(program, netlist, given, config.arguments)))
+        calls.append(ProgramCall(name, parameters(program, netlist, given, config.arguments)))
     known = {name for call in calls for name in call.params}
     for name in given:
         if name not in known:
@@ -154,14 +154,14 @@ def _calls(netlist: Netlist, names: Sequence[str], given: Mapping[str, int], con
     return calls
 
 
-def _session(netlist: Netlist, config: HostConfig, calls: Sequence[Call], given: Mapping[str, Any], *, keep: bool) -> GoldenSession:
+def _session(netlist: Netlist, config: HostConfig, calls: Sequence[ProgramCall], given: Mapping[str, Any], *, keep: bool) -> GoldenSession:
     from ttc.runtime.cpu import checked_threads
     from ttc.runtime.engines.table import engine_named
     from ttc.runtime.golden.session import GoldenSession
     from ttc.stimulus.host import host_of
-    from ttc.stimulus.rules import Rule, Rules
+    from ttc.stimulus.rules import Rules, StimulusRule
 
-    rules = config.rules if given["stimulus"] is None else Rules(Rule(given["stimulus"]))
+    rules = config.rules if given["stimulus"] is None else Rules(StimulusRule(given["stimulus"]))
     values = _bundles(given["bundles"], netlist)
     host = host_of(netlist, rules, given["seed"], values, "rne" if given["rounding"] == "formats" else "truncate")
     engine = engine_named(given["engine"], checked_threads(given["threads"]))
@@ -209,7 +209,7 @@ def _numbers(record: Record) -> dict[str, list[int]]:
     return {} if record.numbers == list(range(record.entries)) else {"numbers": record.numbers}
 
 
-def _print_json(console: Console, session: GoldenSession, calls: Sequence[Call], records: Sequence[Record], seed: int) -> None:
+def _print_json(console: Console, session: GoldenSession, calls: Sequence[ProgramCall], records: Sequence[Record], seed: int) -> None:
     console.json(
         {
             "programs": [{"name": call.program, "parameters": call.params} for call in calls],
@@ -231,7 +231,7 @@ def _print_json(console: Console, session: GoldenSession, calls: Sequence[Call],
     )
 
 
-def _print(console: Console, calls: Sequence[Call], records: Sequence[Record]) -> None:
+def _print(console: Console, calls: Sequence[ProgramCall], records: Sequence[Record]) -> None:
     for call in calls:
         values = ", ".join(f"{name}={value}" for name, value in call.params.items())
         console.note(f"program {call.program}" + (f" with {values}" if values else ""))

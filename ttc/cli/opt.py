@@ -52,14 +52,14 @@ def command(
 
     Without passes the IR is parsed, verified and printed.  `ttc passes` lists passes and their options.
     """
-    from ttc.debug.opt import Job, optimized, parts_of
+    from ttc.debug.opt import TextJob, optimized, parts_of
     from ttc.inputs.files import require_output, write_bytes
     from ttc.instruments.timing import Timing
 
     debug = options_from(DebugOptions, raw, config)
     if output is not None:
         require_output(output)
-    job = Job(_pipeline(pipeline, toml), options_from(CompileOptions, raw, config), weights, debug.print_locations, announced)
+    job = TextJob(_pipeline(pipeline, toml), options_from(CompileOptions, raw, config), weights, debug.print_locations, announced)
     text, name = _read(file)
     timing = Timing(count_ops=debug.timing is not None)
     watchers = [*instruments(console, debug, lambda line: None, partial=True), timing]

@@ -34,7 +34,7 @@ FAILED = 1
 
 
 @record(frozen=False)
-class Outcome:
+class RunOutcome:
     """The outcome of `ttc run`: outputs, times and comparisons.
 
     Args:
@@ -153,7 +153,7 @@ def _run(
     precompiled: Path | None = None,
     restore: Path | None = None,
     checkpoint: Path | None = None,
-) -> Outcome:
+) -> RunOutcome:
     from ttc.cli.inputs import fitting, gather
     from ttc.loading import load
 
@@ -189,7 +189,7 @@ def _run(
     return outcome
 
 
-def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
+def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> RunOutcome:
     """Outputs of the reference engine, and how the native one compares."""
     from ttc.comparison.engines import compared_program
     from ttc.runtime.cpu import available_cores
@@ -200,10 +200,10 @@ def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome
     start = time.perf_counter()
     with Executor(program) as compared:
         outputs = compared.run(inputs.arrays, options.program, pad_batch=options.pad_batch)
-    return Outcome(inputs, outputs, [time.perf_counter() - start], engines=found)
+    return RunOutcome(inputs, outputs, [time.perf_counter() - start], engines=found)
 
 
-def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
+def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> RunOutcome:
     """Outputs of the first run, and seconds of every run."""
     outputs: dict[str, NDArray] = {}
     seconds: list[float] = []
@@ -212,10 +212,10 @@ def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> Outcome:
         found = executor.run(inputs.arrays, options.program, pad_batch=options.pad_batch)
         seconds.append(time.perf_counter() - start)
         outputs = outputs if number else found
-    return Outcome(inputs, outputs, seconds)
+    return RunOutcome(inputs, outputs, seconds)
 
 
-def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) -> Exactness:
+def _check(outcome: RunOutcome, executor: Executor, model: Path, *, exact: bool) -> Exactness:
     """Compare with what the model gives; the device's arithmetic is that of 16 bits, whatever the format.  Returns whose bounds apply."""
     from ttc.accuracy.distances import Exactness
     from ttc.comparison.reference_outputs import compare_outputs, exactness_of, probes_of, reference_outputs
@@ -230,11 +230,11 @@ def _check(outcome: Outcome, executor: Executor, model: Path, *, exact: bool) ->
 
 
 def _compare_layers(
-    outcome: Outcome, executor: Executor, model: Path, options: RunOptions, exactness: Exactness, say: Callable[[str], None]
+    outcome: RunOutcome, executor: Executor, model: Path, options: RunOptions, exactness: Exactness, say: Callable[[str], None]
 ) -> None:
-    from ttc.comparison.layers import Run, compare_layers
+    from ttc.comparison.layers import LayerComparison, compare_layers
 
-    run = Run(executor.netlist, executor.description, model, outcome.inputs.arrays, outcome.outputs, options, exactness, say)
+    run = LayerComparison(executor.netlist, executor.description, model, outcome.inputs.arrays, outcome.outputs, options, exactness, say)
     outcome.layers = compare_layers(run)
 
 
@@ -254,7 +254,7 @@ def _times(seconds: list[float]) -> dict[str, Any]:
     return {"runs": len(seconds), "min": min(seconds), "median": statistics.median(seconds), "max": max(seconds)}
 
 
-def _print_json(console: Console, outcome: Outcome, options: RunOptions) -> None:
+def _print_json(console: Console, outcome: RunOutcome, options: RunOptions) -> None:
     document: dict[str, Any] = {
         "program": outcome.program,
         "random_inputs": list(outcome.inputs.drawn),
@@ -276,7 +276,7 @@ def _print_json(console: Console, outcome: Outcome, options: RunOptions) -> None
     console.json(document)
 
 
-def _print(console: Console, outcome: Outcome) -> None:
+def _print(console: Console, outcome: RunOutcome) -> None:
     if console.quiet and outcome.within:
         return
     columns = ["output", "type", "shape", "min", "mean", "max"]

@@ -16,7 +16,7 @@ from ttc.settings.loop_options import AUTO, LoopOptions
 
 if TYPE_CHECKING:
     from ttc.runtime.machine.session import Session
-    from ttc.train.log import Line
+    from ttc.train.log import LogLine
     from ttc.train.loop import Run
     from ttc.train.start import Start
 
@@ -81,7 +81,7 @@ def _check_files(options: LoopOptions) -> None:
         require_input(Path(options.resume))
 
 
-def _train(console: Console, session: Session, options: LoopOptions) -> tuple[Start, list[Line]]:
+def _train(console: Console, session: Session, options: LoopOptions) -> tuple[Start, list[LogLine]]:
     """The run, and the lines of its updates."""
     from ttc.cli.training_bar import TrainingBar
     from ttc.train.start import start
@@ -98,7 +98,7 @@ def _train(console: Console, session: Session, options: LoopOptions) -> tuple[St
     return begun, lines
 
 
-def _draw(path: Path, begun: Start, lines: list[Line], title: str) -> None:
+def _draw(path: Path, begun: Start, lines: list[LogLine], title: str) -> None:
     """The curve of what was logged before, and of this run."""
     from ttc.inputs.files import write_bytes
     from ttc.train.curve import curve_svg
@@ -107,7 +107,7 @@ def _draw(path: Path, begun: Start, lines: list[Line], title: str) -> None:
     write_bytes(path, curve_svg([*before, *lines], title).encode())
 
 
-def _print(console: Console, begun: Start, lines: list[Line], *, as_json: bool) -> None:
+def _print(console: Console, begun: Start, lines: list[LogLine], *, as_json: bool) -> None:
     run, last = begun.run, lines[-1] if lines else None
     scored = next((line for line in reversed(lines) if line.validation_loss is not None), None)
     newest = run.checkpoints.newest_first()[:1] if run.checkpoints is not None else []
@@ -129,7 +129,7 @@ def _print(console: Console, begun: Start, lines: list[Line], *, as_json: bool) 
         _say(console, run, lines)
 
 
-def _say(console: Console, run: Run, lines: list[Line]) -> None:
+def _say(console: Console, run: Run, lines: list[LogLine]) -> None:
     """A row an epoch."""
     if not lines:
         console.say(f"nothing to do: all {run.total} updates were done")

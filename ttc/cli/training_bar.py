@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ttc.train.log import Line
+from ttc.train.log import LogLine
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -40,7 +40,7 @@ class TrainingBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, line: Line, total: int) -> None:
+    def show(self, line: LogLine, total: int) -> None:
         """Show an update of a run of `total`."""
         if self._bar is None:
             return

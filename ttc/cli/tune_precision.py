@@ -13,7 +13,7 @@ from ttc.cli.options import FILE, flags_of, options_from, verbosity
 from ttc.options import TuneOptions
 
 if TYPE_CHECKING:
-    from ttc.tune.run import Outcome
+    from ttc.tune.run import TuneOutcome
 
 
 @click.command("tune-precision")
@@ -59,7 +59,7 @@ def command(
     return 0
 
 
-def _tune(console: Console, model: Path, options: TuneOptions, files: tuple[str, ...], bundle: Path | None) -> Outcome:
+def _tune(console: Console, model: Path, options: TuneOptions, files: tuple[str, ...], bundle: Path | None) -> TuneOutcome:
     from ttc.cli.inputs import gather
     from ttc.tune.run import tune
 
@@ -73,14 +73,14 @@ def _tune(console: Console, model: Path, options: TuneOptions, files: tuple[str,
         return tune(model, options, values, progress.show)
 
 
-def _remarks(model: Path, options: TuneOptions, outcome: Outcome) -> list[str]:
+def _remarks(model: Path, options: TuneOptions, outcome: TuneOutcome) -> list[str]:
     return [
         f"Precision of {model.name} on {options.target}, by ttc tune-precision --pcc {options.pcc:g}:",
         f"PCC {outcome.deviation.pcc_text()}, relative L2 {outcome.deviation.relative_l2:.3g} against Float32.",
     ]
 
 
-def _figures(outcome: Outcome, options: TuneOptions) -> dict[str, Any]:
+def _figures(outcome: TuneOutcome, options: TuneOptions) -> dict[str, Any]:
     sides = {"before": outcome.before, "after": outcome.after}
     return {
         "target": options.target,
@@ -94,7 +94,7 @@ def _figures(outcome: Outcome, options: TuneOptions) -> dict[str, Any]:
     }
 
 
-def _print(console: Console, outcome: Outcome, output: Path | None) -> None:
+def _print(console: Console, outcome: TuneOutcome, output: Path | None) -> None:
     rows = [[row.kind, row.key, row.ops, ", ".join(f"{value} {count}" for value, count in row.values.items())] for row in outcome.rows]
     console.table(["op", "setting", "ops", "chosen"], rows)
     before, after = outcome.before, outcome.after

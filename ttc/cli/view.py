@@ -106,12 +106,12 @@ def _profiled(executor: Executor, inputs: Mapping[str, NDArray], name: str) -> d
 
 
 def _layers(executor: Executor, inputs: Mapping[str, NDArray], name: str, model: Path, say: Callable[[str], None]) -> Layers:
-    from ttc.comparison.layers import Run, compare_layers
+    from ttc.comparison.layers import LayerComparison, compare_layers
     from ttc.comparison.reference_outputs import exactness_of
 
     outputs = executor.run(dict(inputs), name)
     exactness = exactness_of(executor.description.options, [str(array.dtype) for array in outputs.values()])
-    return compare_layers(Run(executor.netlist, executor.description, model, inputs, outputs, RunOptions(), exactness, say))
+    return compare_layers(LayerComparison(executor.netlist, executor.description, model, inputs, outputs, RunOptions(), exactness, say))
 
 
 def _serve(console: Console, archive: Path | None, dump: Path | None, port: int, opens: bool) -> int:

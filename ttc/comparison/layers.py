@@ -44,7 +44,7 @@ Arrays = Mapping[str, NDArray]
 
 
 @record
-class Layer:
+class ModelLayer:
     """A node of the model.
 
     Args:
@@ -77,19 +77,19 @@ class Layers:
         folded: nodes that no op of the archive stems from: constants, and views that are gone.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[ModelLayer, ...]
     by: str
     drift: Mapping[str, Comparison]
     folded: tuple[str, ...]
 
     @property
-    def first_off(self) -> Layer | None:
+    def first_off(self) -> ModelLayer | None:
         """The first node whose value is out of bound."""
         return next((layer for layer in self.layers if not layer.within), None)
 
 
 @record
-class Run:
+class LayerComparison:
     """What is compared: an archive's netlist and description, the model, and how both run.
 
     Args:
@@ -113,7 +113,7 @@ class Run:
         return dict(self.description.absent_inputs)
 
 
-def compare_layers(run: Run) -> Layers:
+def compare_layers(run: LayerComparison) -> Layers:
     """Compare all nodes that are left in the archive.  Raises E0102, E02xx, and E0101 for a target that is no longer at hand."""
     run.say(f"importing {run.model.name}")
     module, weights = import_model(run.model, values={**run.inputs, **dict.fromkeys(run.absent)})
@@ -121,11 +121,11 @@ def compare_layers(run: Run) -> Layers:
     fused, known = _survivors(run.netlist, list(nodes))
     comparison = _Comparison(run, module, weights, _outputs(module))
     wanted = [name for name in nodes if name in fused]
-    layers: list[Layer] = []
+    layers: list[ModelLayer] = []
     for batch in _batches(wanted, nodes):
         run.say(f"comparing nodes {len(layers) + 1} to {len(layers) + len(batch)} of {len(wanted)}")
         for name, (figures, reason) in comparison.of(batch).items():
-            layers.append(Layer(name, nodes[name].op, nodes[name].shape, fused[name], figures, reason))
+            layers.append(ModelLayer(name, nodes[name].op, nodes[name].shape, fused[name], figures, reason))
     return Layers(tuple(layers), " and ".join(comparison.by), comparison.drift, tuple(name for name in nodes if name not in known))
 
 
@@ -215,7 +215,7 @@ class _Comparison:
         drift: see `Layers`.
     """
 
-    run: Run
+    run: LayerComparison
     module: ModuleOp
     weights: WeightStore
     outputs: set[str]

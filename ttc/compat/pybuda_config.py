@@ -13,7 +13,7 @@ from ttc.compat.pybuda_query import selectors_of
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import PlacementRule
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.core.rules.queues import QueueRule
 
 
@@ -23,7 +23,7 @@ class Config:
 
     options: dict[str, Any] = field(default_factory=dict)
     placement: list[PlacementRule | QueueRule] = field(default_factory=list)
-    precision: list[Rule] = field(default_factory=list)
+    precision: list[PrecisionRule] = field(default_factory=list)
 
     def fields(self) -> dict[str, Any]:
         """Return them all as fields of CompileOptions."""
@@ -73,7 +73,9 @@ OPTIONS: dict[str, Row] = {
     "manual_t_streaming": Row('rule of placement `stream = "none"`, before those of ops', lambda on: _rule(stream="none") if on else None),
     "enable_consteval": Row("always on: constants are computed at compile time", None, (True,)),
     "default_df_override": Row("`format`", _option("format", lambda value: value.name)),
-    "accumulate_df": Row("`accumulate` of a rule of precision", lambda value: CONFIG.precision.append(Rule(accumulate=value.name))),
+    "accumulate_df": Row(
+        "`accumulate` of a rule of precision", lambda value: CONFIG.precision.append(PrecisionRule(accumulate=value.name))
+    ),
     "math_fidelity": Row("`fidelity`", _option("fidelity", lambda value: value.name)),
     "performance_trace": Row("`ttc perf` and `ttc bench`: no device is driven that could be traced", None, ()),
     "backend_opt_level": Row("there is no backend with levels; `effort` is the work of placement", None, ()),
@@ -210,7 +212,7 @@ def configure_mixed_precision(
     chosen = {"output": output_df, "accumulate": accumulate_df, "intermediate": intermediate_df, "fidelity": math_fidelity}
     named = {} if name_regex is None else query.name_regex(name_regex).selectors[0].fields
     set_ = {key: value.name for key, value in chosen.items() if value is not None}
-    CONFIG.precision.append(Rule(op=op_type or "*", **named, **set_))
+    CONFIG.precision.append(PrecisionRule(op=op_type or "*", **named, **set_))
 
 
 REFUSED: Mapping[str, str] = {

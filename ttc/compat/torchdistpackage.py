@@ -20,7 +20,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dist import clipping
 from ttc.dist.cutting import partition
 from ttc.dist.failures import naming
-from ttc.dist.lines import Line, Place
+from ttc.dist.lines import StageLine, StagePlace
 from ttc.dist.parts import Layer, Part, layers_of, linearize
 from ttc.dist.processes import Mesh, mesh
 from ttc.dist.signatures import microbatch_of
@@ -152,13 +152,13 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
 
 def _run(function: _Function, backward: Backward | None, tensors: list[torch.Tensor], microbatches: int, training: bool) -> Any:
     of = tpc.mesh
-    place = Place(of, of.size("pipe"), (of.coordinate("pipe"),))
+    place = StagePlace(of, of.size("pipe"), (of.coordinate("pipe"),))
     named = {} if of.is_first("pipe") else {f"extra{number}": tensor for number, tensor in enumerate(tensors)}
     first = tuple(tensors) if of.is_first("pipe") else ()
     pieces = _pieces(tensors, microbatches)
     crossings = {place.own[0]: Crossing(function, "float32", is_last=of.is_last("pipe"))}
     extra = dict(zip(named, pieces, strict=False))
-    line = Line.build(place, crossings, crossings, pieces if first else (), extra, backward, training=training, is_compiled=False)
+    line = StageLine.build(place, crossings, crossings, pieces if first else (), extra, backward, training=training, is_compiled=False)
     kind = ScheduleGPipe if microbatches < place.stages else Schedule1F1B
     loss = (lambda leaves, _: leaves[0].reshape(())) if training else None
     schedule: Any = kind(line.stages[0], microbatches, loss_fn=loss, scale_grads=False)

@@ -23,7 +23,7 @@ import numpy as np
 from ttc import __version__
 from ttc.compiler.driver import Compilation, compile_path
 from ttc.compiler.source import named_weights, read_text
-from ttc.debug.opt import Job, optimized
+from ttc.debug.opt import TextJob, optimized
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import set_module_attr
@@ -82,7 +82,7 @@ class Crash:
     def error(self, text: str | None = None) -> Exception | None:
         """What running the pass raises now.  text: other IR than the one kept."""
         try:
-            optimized(self.text if text is None else text, INPUT, Job(self.passes, CompileOptions(), self.weights), ())
+            optimized(self.text if text is None else text, INPUT, TextJob(self.passes, CompileOptions(), self.weights), ())
         except Exception as error:  # whatever a broken pass raises
             return error
         return None

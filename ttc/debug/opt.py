@@ -28,7 +28,7 @@ MAX_PARTS = 10_000
 
 
 @record
-class Job:
+class TextJob:
     """What is done to every part of a text.
 
     Args:
@@ -59,7 +59,7 @@ def parts_of(text: str) -> list[str]:
     return [*found, "\n" * line + text[start:]]
 
 
-def optimized(text: str, name: str, job: Job, watchers: Sequence[Instrument]) -> str:
+def optimized(text: str, name: str, job: TextJob, watchers: Sequence[Instrument]) -> str:
     """The text of a module after the passes.
 
     Args:
@@ -93,7 +93,7 @@ def _parsed(text: str, name: str, *, announced: bool) -> ModuleOp:
     return module
 
 
-def _run(module: ModuleOp, job: Job, watchers: Sequence[Instrument]) -> str:
+def _run(module: ModuleOp, job: TextJob, watchers: Sequence[Instrument]) -> str:
     options = with_recorded(module, job.options)
     asked = job.options.target if "target" in job.options.given else None
     target = configured(machine_for(module, asked, options.target), options)

@@ -19,7 +19,7 @@ from ttc.dist.stages import Backward, Crossing, HookedStage, warm_up
 
 
 @record
-class Place:
+class StagePlace:
     """Which stages of how many a process has.
 
     Args:
@@ -38,7 +38,7 @@ class Place:
 
 
 @record(frozen=False, eq=False)
-class Line:
+class StageLine:
     """Stages of PyTorch's for one set of shapes.
 
     Args:
@@ -53,7 +53,7 @@ class Line:
 
     @staticmethod
     def build(
-        place: Place,
+        place: StagePlace,
         crossings: Mapping[int, Crossing],
         modules: Mapping[int, nn.Module],
         inputs: Sequence[torch.Tensor],
@@ -62,7 +62,7 @@ class Line:
         *,
         training: bool,
         is_compiled: bool = True,
-    ) -> Line:
+    ) -> StageLine:
         """Find out what passes between stages, and let those of this process be compiled.  All processes of the pipeline call it.
 
         Args:
@@ -82,10 +82,10 @@ class Line:
                 with place.mesh.waiting(COMPILING):  # parameters that are cut are gathered meanwhile
                     warm_up(crossings[number], given, {name: value.detach() for name, value in named.items()}, training=training)
             stages.append(_stage(place, number, modules[number], given, made, backward))
-        return Line(stages, _outputs_everywhere(place, signatures))
+        return StageLine(stages, _outputs_everywhere(place, signatures))
 
 
-def _signatures(place: Place, crossings: Mapping[int, Crossing], inputs: Any, named: Any, *, training: bool) -> dict[int, Any]:
+def _signatures(place: StagePlace, crossings: Mapping[int, Crossing], inputs: Any, named: Any, *, training: bool) -> dict[int, Any]:
     """What each stage of this process takes and gives."""
     found: dict[int, tuple[Signature, Signature]] = {}
     for number in place.own:
@@ -110,7 +110,7 @@ def _signatures(place: Place, crossings: Mapping[int, Crossing], inputs: Any, na
     return found
 
 
-def _outputs_everywhere(place: Place, signatures: Mapping[int, Any]) -> Signature:
+def _outputs_everywhere(place: StagePlace, signatures: Mapping[int, Any]) -> Signature:
     """What the last stage gives, told to all processes of the pipeline."""
     last = place.stages - 1
     if place.of(last) != place.mesh.rank:
@@ -121,7 +121,9 @@ def _outputs_everywhere(place: Place, signatures: Mapping[int, Any]) -> Signatur
     return signatures[last][1]
 
 
-def _stage(place: Place, number: int, module: nn.Module, given: Signature, made: Signature, backward: Backward | None) -> PipelineStage:
+def _stage(
+    place: StagePlace, number: int, module: nn.Module, given: Signature, made: Signature, backward: Backward | None
+) -> PipelineStage:
     kind = PipelineStage if backward is None else HookedStage
     shapes: dict[str, Any] = {"input_args": given.zeros(), "output_args": made.zeros(), "group": place.mesh.pipe_group()}
     stage = kind(module, number, place.stages, torch.device("cpu"), **shapes)

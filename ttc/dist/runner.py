@@ -23,7 +23,7 @@ from ttc.dist.compiling import compile_part
 from ttc.dist.cutting import partition
 from ttc.dist.failures import meet, naming
 from ttc.dist.gradients import Gradients
-from ttc.dist.lines import Line, Place
+from ttc.dist.lines import StageLine, StagePlace
 from ttc.dist.names import Names
 from ttc.dist.processes import Mesh
 from ttc.dist.sharded import broadcast, made_optimizer
@@ -108,7 +108,7 @@ class Runner:
         self._gradients = Gradients(self._parts, self._names, mesh, mesh.cut_mesh() if is_cut else None)
         self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
         self._backward, self._schedule = backward, SCHEDULES[schedule]
-        self._lines: dict[object, Line] = {}
+        self._lines: dict[object, StageLine] = {}
         self._name, self._steps = f"runner {next(_NUMBERS)}", 0
         self._checkpoints = Checkpointed(mesh, self._name)
 
@@ -222,13 +222,13 @@ class Runner:
         outputs = self._gathered(line, line.schedule.eval(*x, **named), gather)
         return pytree.tree_map(lambda value: value[: int(rows)], outputs)
 
-    def _line(self, x: Any, named: dict[str, torch.Tensor], target: torch.Tensor | None = None, *, training: bool) -> Line:
+    def _line(self, x: Any, named: dict[str, torch.Tensor], target: torch.Tensor | None = None, *, training: bool) -> StageLine:
         """The stages, ready for inputs of such shapes; all processes come here with the same."""
         inputs, extra, number = self._agreed(x, named, target)
         key = (number, training)
         if key not in self._lines:
-            place = Place(self._mesh, len(self._parts), tuple(self._own))
-            line = Line.build(place, self._crossings, self._modules, tuple(inputs), extra, self._backward, training=training)
+            place = StagePlace(self._mesh, len(self._parts), tuple(self._own))
+            line = StageLine.build(place, self._crossings, self._modules, tuple(inputs), extra, self._backward, training=training)
             meet(self._mesh, f"{self._name}, shapes {len(self._lines)}")
             if self._loss is not None:
                 self._loss.structure = line.outputs.structure
@@ -259,7 +259,7 @@ class Runner:
             raise Error("E0801", "another process cannot divide its rows into microbatches", hint="its own error says which")
         return inputs, extra, int(shapes[0])
 
-    def _scheduled(self, line: Line, training: bool) -> Any:
+    def _scheduled(self, line: StageLine, training: bool) -> Any:
         loss = self._loss if training else None
         made: Any = line.stages if issubclass(self._schedule, schedules.PipelineScheduleMulti) else line.stages[0]
         # with fewer microbatches than stages all go forward before the first comes back: that is gpipe, and PyTorch's 1f1b refuses it
@@ -270,7 +270,7 @@ class Runner:
     def _targets(self, target: torch.Tensor | None) -> torch.Tensor:
         return torch.zeros(self._microbatches) if target is None else target
 
-    def _gathered(self, line: Line, outputs: Any, gather: str) -> Any:
+    def _gathered(self, line: StageLine, outputs: Any, gather: str) -> Any:
         """The outputs as the model gives them, in the processes that get them."""
         leaves = list(outputs) if outputs is not None else None
         if gather == "all":

@@ -19,7 +19,7 @@ from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import tensor_of, unusual_stride
 from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.graphs import Binding as Placed
-from ttc.importers.torch.graphs import Fixed, GraphOutput, Held, Input, import_graph, spec_of_tensor
+from ttc.importers.torch.graphs import Fixed, GraphOutput, Input, ModelTensor, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
 from ttc.loading import chosen_engine
 from ttc.passes.emit import Package
@@ -99,7 +99,7 @@ class CompiledGraph:
         placed = _placed(job, given)
         package, baked = _compiled(job, placed, self._outputs, settings)
         self.is_general = not baked
-        held = [Parameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, Held)]
+        held = [Parameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, ModelTensor)]
         self._binding = Binding(_builder(package, settings), package.tensors, package.description, held, given, baked)
         wanted = {argument.name for argument in inputs_of(self._binding.unbound.entry("forward"))}
         self._inputs = [(p.name, i, p.spec.dtype) for i, p in enumerate(placed) if isinstance(p, Input) and p.name in wanted]
@@ -137,7 +137,7 @@ def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
             found.append(Fixed(value))
         elif placeholder.held and value.numel() and identity(value) not in seen:
             seen.add(identity(value))
-            found.append(Held(placeholder.name, value))
+            found.append(ModelTensor(placeholder.name, value))
         else:
             found.append(Input(placeholder.name, spec_of_tensor(value, placeholder.name)))
     return found
@@ -155,7 +155,7 @@ def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settin
     package = compile_source(Source(module, weights, "import"), settings.compile, settings.instruments(job.name)).package
     if package is None:
         raise Error("E0901", "compiling stopped before the end")
-    parameters = {p.name for p in placed if isinstance(p, Held)}
+    parameters = {p.name for p in placed if isinstance(p, ModelTensor)}
     baked = frozenset(name for name in parameters if name in weights and weights[name].is_loaded)
     return package, baked
 

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.nn.base import ops
-from ttc.dialects.nn.gradients.base import GRADIENTS, Refused
+from ttc.dialects.nn.gradients.base import GRADIENTS, NoGradient
 from ttc.dialects.nn.gradients.check import BOUND, check_rule
 from ttc.instruments.base import PassWatcher
 from ttc.passes.base import Pass, Unit
@@ -65,7 +65,7 @@ class GradientCheck(PassWatcher):
         attrs = {key: np.dtype(str(value)) if key in ("dtype", "source") else value for key, value in work.attrs.items()}
         try:
             found = check_rule(ops()[work.op.removeprefix("nn.")], operands, attrs, self._seed)
-        except Refused:
+        except NoGradient:
             return  # with these attributes or shapes it has none: the pass says so, if it is asked for
         self.checked += 1
         for finding in found:

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 from ttc.dialects.core.ir.adapter import excerpt
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.shown import shown
-from ttc.dialects.core.watching import Site
+from ttc.dialects.core.watching import RewriteSite
 from ttc.instruments.base import PassWatcher
 
 
@@ -31,12 +31,12 @@ class RewriteLimit(PassWatcher):
         self.count = 0
         self.last: str | None = None
 
-    def rewrite(self, name: str, op: Operation | Site) -> bool:
+    def rewrite(self, name: str, op: Operation | RewriteSite) -> bool:
         self.count += 1
         if self.limit is not None and self.count > self.limit:
             return False
         if self.count == self.limit:
-            place = f"{op.where}: {op.text}" if isinstance(op, Site) else f"{where(op)}: {excerpt(op)}"
+            place = f"{op.where}: {op.text}" if isinstance(op, RewriteSite) else f"{where(op)}: {excerpt(op)}"
             self.last = f"rewrite {self.count}: {self.run} (stage {self.stage}): {name} at {place}"
         return True
 

@@ -15,7 +15,7 @@ from ttc.pipeline.board import Board
 from ttc.pipeline.crew import Crew
 from ttc.pipeline.intake import Intake
 from ttc.pipeline.losses import Accumulated, Head, Value
-from ttc.pipeline.orders import Order, Work, in_one_thread
+from ttc.pipeline.orders import Order, StageWork, in_one_thread
 from ttc.pipeline.runs import Ends, Links, StageRun
 from ttc.pipeline.stage import Arrays, Stage
 
@@ -147,7 +147,9 @@ class Flow:
         run = self._made(False, outputs)
         numbers: Callable[[], Iterable[int]] = (lambda: range(microbatches)) if microbatches else count
         self._board.go_on()
-        self._crew.start([(lambda stage=stage: run.do_all(Work(stage, False, n) for n in numbers())) for stage in range(len(self.stages))])
+        self._crew.start(
+            [(lambda stage=stage: run.do_all(StageWork(stage, False, n) for n in numbers())) for stage in range(len(self.stages))]
+        )
 
     def settle(self) -> None:
         """Wait until what runs in the background is done with all that was pushed.

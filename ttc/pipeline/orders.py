@@ -14,7 +14,7 @@ from ttc.dialects.core.records import record
 
 
 @record(slots=True)
-class Work:
+class StageWork:
     """What a device does at a time: one microbatch through one stage.
 
     Args:
@@ -27,17 +27,17 @@ class Work:
     backward: bool
     microbatch: int
 
-    def needs(self, stages: int) -> tuple[Work, ...]:
+    def needs(self, stages: int) -> tuple[StageWork, ...]:
         """Return what must be done before: the stage before it, or behind it on the way back, and its own forward pass."""
         before = self.stage + 1 if self.backward else self.stage - 1
-        found = (Work(before, self.backward, self.microbatch),) if 0 <= before < stages else ()
-        return (*found, Work(self.stage, False, self.microbatch)) if self.backward else found
+        found = (StageWork(before, self.backward, self.microbatch),) if 0 <= before < stages else ()
+        return (*found, StageWork(self.stage, False, self.microbatch)) if self.backward else found
 
     def __str__(self) -> str:
         return f"{'backward' if self.backward else 'forward'} of microbatch {self.microbatch} in stage {self.stage}"
 
 
-Order: TypeAlias = "tuple[tuple[Work, ...], ...]"
+Order: TypeAlias = "tuple[tuple[StageWork, ...], ...]"
 """The works of each device, one after another."""
 
 
@@ -45,7 +45,7 @@ def _sequential(devices: int, microbatches: int, chunks: int) -> Order:
     """One microbatch at a time, through all stages and back."""
     return tuple(
         tuple(
-            Work(device + chunk * devices, backward, number)
+            StageWork(device + chunk * devices, backward, number)
             for number in range(microbatches)
             for backward, order in ((False, range(chunks)), (True, reversed(range(chunks))))
             for chunk in order
@@ -58,7 +58,7 @@ def _gpipe(devices: int, microbatches: int, chunks: int) -> Order:
     """All microbatches forward, then all of them back."""
     return tuple(
         tuple(
-            Work(device + chunk * devices, backward, number)
+            StageWork(device + chunk * devices, backward, number)
             for backward, order in ((False, range(chunks)), (True, range(chunks - 1, -1, -1)))
             for chunk in order
             for number in range(microbatches)
@@ -74,22 +74,22 @@ def _one_forward_one_backward(devices: int, microbatches: int, chunks: int) -> O
 
 def _interleaved(devices: int, microbatches: int, chunks: int) -> Order:
     """One forward, one backward, where each device has several stages that are not neighbours; they take turns of so many microbatches."""
-    found: list[tuple[Work, ...]] = []
+    found: list[tuple[StageWork, ...]] = []
     for device in range(devices):
         warm_up = 2 * (devices - device - 1) + (chunks - 1) * devices
         found.append(_alternating(_passes(device, devices, microbatches, chunks), warm_up))
     return tuple(found)
 
 
-def _passes(device: int, devices: int, microbatches: int, chunks: int) -> tuple[list[Work], list[Work]]:
+def _passes(device: int, devices: int, microbatches: int, chunks: int) -> tuple[list[StageWork], list[StageWork]]:
     """The forward and the backward passes of a device: its stages in turn, each for as many microbatches as there are devices."""
     turns = [range(first, min(first + devices, microbatches)) for first in range(0, microbatches, devices)]
-    forward = [Work(device + chunk * devices, False, number) for turn in turns for chunk in range(chunks) for number in turn]
-    backward = [Work(device + chunk * devices, True, number) for turn in turns for chunk in reversed(range(chunks)) for number in turn]
+    forward = [StageWork(device + chunk * devices, False, number) for turn in turns for chunk in range(chunks) for number in turn]
+    backward = [StageWork(device + chunk * devices, True, number) for turn in turns for chunk in reversed(range(chunks)) for number in turn]
     return forward, backward
 
 
-def _alternating(passes: tuple[list[Work], list[Work]], warm_up: int) -> tuple[Work, ...]:
+def _alternating(passes: tuple[list[StageWork], list[StageWork]], warm_up: int) -> tuple[StageWork, ...]:
     """So many forward passes, then one forward and one backward in turn, then the backward passes that are left."""
     forward, backward = passes
     warm_up = min(warm_up, len(forward))
@@ -136,7 +136,7 @@ def forward_only(devices: int, microbatches: int, chunks: int = 1) -> Order:
     return tuple(tuple(work for work in works if not work.backward) for works in _gpipe(devices, microbatches, chunks))
 
 
-def in_one_thread(order: Order) -> Iterator[Work]:
+def in_one_thread(order: Order) -> Iterator[StageWork]:
     """Give the works of all devices one after another, each as early as what it needs allows; devices take turns.
 
     What the order does not hold, such as forward passes where microbatches go back alone, counts as done.
@@ -173,7 +173,7 @@ def most_held(order: Order) -> tuple[int, ...]:
     return tuple(most)
 
 
-def _stuck(order: Order, at: Sequence[int], left: set[Work], stages: int) -> Error:
+def _stuck(order: Order, at: Sequence[int], left: set[StageWork], stages: int) -> Error:
     works = [order[device][place] for device, place in enumerate(at) if place < len(order[device])]
     work = works[0]
     lacking = next(need for need in work.needs(stages) if need in left)

@@ -16,7 +16,7 @@ from ttc.pipeline.flow import Flow
 from ttc.pipeline.intake import Intake
 from ttc.pipeline.lifetime import shut_at_exit
 from ttc.pipeline.losses import head_of
-from ttc.pipeline.orders import Work, forward_only, order_of
+from ttc.pipeline.orders import StageWork, forward_only, order_of
 from ttc.pipeline.queues import Queue, Sink, put_into
 from ttc.pipeline.remote import threads_of_each
 from ttc.pipeline.runs import LINK_ROOM, Links
@@ -215,7 +215,7 @@ class Pipeline:
         if self._mode == "sequential":
             self._intake.require_targets(count)
         last = len(self._plans) - 1
-        order = tuple(tuple(Work(stage, True, number) for number in range(count)) for stage in range(last + 1))
+        order = tuple(tuple(StageWork(stage, True, number) for number in range(count)) for stage in range(last + 1))
         return flow.run(order, training=True, outputs=_dropped).mean
 
     def update(self, *, checkpoint: bool = False) -> float:

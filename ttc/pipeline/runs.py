@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.pipeline.board import Board
 from ttc.pipeline.losses import Head, Value
-from ttc.pipeline.orders import Work
+from ttc.pipeline.orders import StageWork
 from ttc.pipeline.queues import Queue, Sink, put_into
 from ttc.pipeline.stage import Arrays, Cotangents, Stage
 
@@ -101,7 +101,7 @@ class StageRun:
         self._held = held
         self._training = training
 
-    def do(self, work: Work) -> None:
+    def do(self, work: StageWork) -> None:
         """Do one work.  Raises what its stage raises."""
         number = self._first[work.backward] + work.microbatch
         if work.backward:
@@ -109,7 +109,7 @@ class StageRun:
         else:
             self._forward(work.stage, number)
 
-    def do_all(self, works: Iterable[Work]) -> None:
+    def do_all(self, works: Iterable[StageWork]) -> None:
         """Do the works of a device one after another, until the work has ended elsewhere."""
         for work in works:
             self._board.check_going()

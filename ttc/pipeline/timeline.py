@@ -7,7 +7,7 @@ from math import isfinite
 
 from ttc.dialects.core.errors import Error, warn
 from ttc.dialects.core.records import record
-from ttc.pipeline.orders import Order, Work, in_one_thread, most_held, stages_of
+from ttc.pipeline.orders import Order, StageWork, in_one_thread, most_held, stages_of
 
 
 @record(slots=True)
@@ -20,7 +20,7 @@ class Span:
     """
 
     device: int
-    work: Work
+    work: StageWork
     start: float
     end: float
 
@@ -63,7 +63,7 @@ class Timeline:
         return "\n".join("".join(row) for row in rows)
 
 
-def _mark(work: Work) -> str:
+def _mark(work: StageWork) -> str:
     return chr(ord("a") + work.microbatch % 26) if work.backward else str(work.microbatch % 10)
 
 
@@ -81,7 +81,7 @@ def simulate(order: Order, forward: Sequence[float], backward: Sequence[float] |
     if len(forward) < stages or len(back) < stages or not all(isfinite(time) and time >= 0 for time in times):
         raise Error("E0101", f"each of {stages} stages takes a finite time of at least 0 forward, and one backward")
     home = {work: device for device, works in enumerate(order) for work in works}
-    end: dict[Work, float] = {}
+    end: dict[StageWork, float] = {}
     free, busy = [0.0] * len(order), [0.0] * len(order)
     spans: list[Span] = []
     for work in in_one_thread(order):

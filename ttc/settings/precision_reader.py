@@ -8,27 +8,33 @@ from typing import TYPE_CHECKING, Any
 from ttc.dialects.core.errors import Error
 
 if TYPE_CHECKING:
-    from ttc.dialects.core.rules.precision import Rule
+    from ttc.dialects.core.rules.precision import PrecisionRule
 
 RULES_KEY = "precision"
 """The array of tables that holds rules of precision, in a file of their own or in that of --config."""
 
 
-def read_rules(raw: Any) -> tuple[Rule, ...]:
+def read_rules(raw: Any) -> tuple[PrecisionRule, ...]:
     """Rules of precision from the path of a TOML file, from its tables, from their texts, or from rules.  Raises E0101, E0102."""
-    from ttc.dialects.core.rules.precision import Rule
+    from ttc.dialects.core.rules.precision import PrecisionRule
 
     if isinstance(raw, str | Path):
         return _rules_file(Path(raw))
     if not isinstance(raw, list | tuple):
         raise ValueError("it takes a TOML file")
-    found: list[Rule] = []
+    found: list[PrecisionRule] = []
     for number, item in enumerate(raw, 1):
-        found.append(item if isinstance(item, Rule) else Rule.of_text(item) if isinstance(item, str) else Rule.of(item, f"rule {number}"))
+        found.append(
+            item
+            if isinstance(item, PrecisionRule)
+            else PrecisionRule.of_text(item)
+            if isinstance(item, str)
+            else PrecisionRule.of(item, f"rule {number}")
+        )
     return tuple(found)
 
 
-def _rules_file(path: Path) -> tuple[Rule, ...]:
+def _rules_file(path: Path) -> tuple[PrecisionRule, ...]:
     """The rules of a TOML file.  Raises E0101 unless it holds rules, and no other table alone."""
     from ttc.inputs.files import rules_table
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.plain.functions import Plain
-from ttc.stimulus.rules import KINDS, Rule, Rules
+from ttc.stimulus.rules import KINDS, Rules, StimulusRule
 
 SECTION = "test-config"
 MAX_OVERRIDES = 10_000
@@ -68,7 +68,7 @@ def table_of(value: Plain) -> dict[str, Plain]:
     return {pair[0]: pair[1] for pair in value if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)}
 
 
-def rule_of(values: Mapping[str, Plain], where: str) -> Rule:
+def rule_of(values: Mapping[str, Plain], where: str) -> StimulusRule:
     """A rule from the keys of the format.  Raises E0609."""
     kind = _kind(values)
     if kind not in KINDS:
@@ -78,12 +78,12 @@ def rule_of(values: Mapping[str, Plain], where: str) -> Rule:
         owner, name = _KEYS.get(key, (kind if key in ("step_start", "step_increment") else "", key.removeprefix("step_")))
         if owner == kind and name in KINDS[kind]:
             numbers[name] = _number(value, f"{where}: {key}")
-    rule = Rule(kind, numbers, *(_range(values.get(key), f"{where}: {key}") for key in _RANGES))
+    rule = StimulusRule(kind, numbers, *(_range(values.get(key), f"{where}: {key}") for key in _RANGES))
     check_rule(rule, where)
     return rule
 
 
-def check_rule(rule: Rule, where: str) -> None:
+def check_rule(rule: StimulusRule, where: str) -> None:
     """Raises E0609 for bounds in the wrong order, a negative deviation, or a frequency that is none."""
     if rule.kind == "uniform" and rule.number("low") > rule.number("high"):
         raise Error("E0609", f"a uniform stimulus from {rule.number('low')} up to {rule.number('high')}", where)

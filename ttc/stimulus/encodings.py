@@ -12,7 +12,7 @@ from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.core.tiling.arrays import SIDE
 from ttc.dialects.core.tiling.sparse_codes import HEADER_WORDS, TILE_WORDS, Codes
 from ttc.dialects.netlist.model import Netlist, Op
-from ttc.stimulus.rules import Rule
+from ttc.stimulus.rules import StimulusRule
 
 SPARSE, LOOKUP = "tile.encoded_matmul", "tile.lookup"
 
@@ -62,7 +62,7 @@ def fitting(netlist: Netlist) -> Fitting:
     return Fitting(codes, frozenset(tiles), indices)
 
 
-def draw_codes(matrices: SparseMatrices, rule: Rule | None, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray:
+def draw_codes(matrices: SparseMatrices, rule: StimulusRule | None, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray:
     """An entry of codes, uint32 [1, rows, columns].
 
     Args:    rule: `sparse_encoding` says how often strips, blocks and tiles are zero; otherwise each row of tiles has one that is not.
@@ -123,7 +123,7 @@ def _sparse(op: Op, work: Work, netlist: Netlist) -> Iterator[tuple[str, SparseM
 # ---- codes -------------------------------------------------------------------------------------------------------------------------------
 
 
-def _encoded(matrices: SparseMatrices, rule: Rule | None, room: int, generator: np.random.Generator) -> NDArray:
+def _encoded(matrices: SparseMatrices, rule: StimulusRule | None, room: int, generator: np.random.Generator) -> NDArray:
     """Words of 16 bits that fill `room` tiles of codes; each matrix gets a share, strips for which that is too little are left out."""
     words = np.zeros(room * TILE_WORDS, np.uint16)
     at, last = 0, 0
@@ -144,7 +144,7 @@ def _encoded(matrices: SparseMatrices, rule: Rule | None, room: int, generator: 
     return words
 
 
-def _strips(matrices: SparseMatrices, rule: Rule | None, generator: np.random.Generator) -> Iterator[tuple[int, list[int], int]]:
+def _strips(matrices: SparseMatrices, rule: StimulusRule | None, generator: np.random.Generator) -> Iterator[tuple[int, list[int], int]]:
     """(column, words, blocks that are not zero) of each strip of a matrix that is not zero."""
     codes = matrices.codes
     filled = _filled(matrices, rule, generator)
@@ -165,7 +165,7 @@ def _strips(matrices: SparseMatrices, rule: Rule | None, generator: np.random.Ge
             yield strip, body, blocks
 
 
-def _filled(matrices: SparseMatrices, rule: Rule | None, generator: np.random.Generator) -> NDArray:
+def _filled(matrices: SparseMatrices, rule: StimulusRule | None, generator: np.random.Generator) -> NDArray:
     """Which tiles of a matrix are not zero: bool [rows, columns], in tiles."""
     codes = matrices.codes
     strips = matrices.columns // codes.u_kt

@@ -14,13 +14,13 @@ from ttc.dialects.netlist.buda.roles import host_owned
 from ttc.dialects.netlist.model import Netlist, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.stimulus.encodings import Fitting, draw_codes, fitting
-from ttc.stimulus.rules import TILE, Rule, Rules, draw, generator_of, stored
+from ttc.stimulus.rules import TILE, Rules, StimulusRule, draw, generator_of, stored
 
 UNFITTING = Fitting({}, frozenset(), {})
 
 
 @dataclass(frozen=True)
-class Host:
+class HostSource:
     """A source of entries for a `Session`.
 
     Args:
@@ -59,28 +59,28 @@ class Host:
         if name in self.fit.indices and rules.of(name).kind in ("uniform", "normal"):
             return generator_of(name, entry, self.seed).integers(0, self.fit.indices[name], shape)
         if name in self.fit.tiles and own is None:
-            return draw(Rule("sparse"), queue, entry, self.seed)
+            return draw(StimulusRule("sparse"), queue, entry, self.seed)
         return draw(rules.of(name), queue, entry, self.seed)
 
-    def _natural(self, queue: Queue) -> Rule:
+    def _natural(self, queue: Queue) -> StimulusRule:
         """A rule under which values of a network keep their size.
 
         A constant that is a factor of products, and more than a tile, is a weight: its variance is one by its rows.  Others scale, average
         or keep a root from zero, and are positive.
         """
         if queue.name not in self.constants:
-            return Rule("uniform")
+            return StimulusRule("uniform")
         rows, columns = queue.tensor.shape[-2:]
         height, width = tile_shape(queue.tensor.layout) or TILE
         if not self.constants[queue.name] or (rows <= height and columns <= width):
-            return Rule("uniform", {"low": 2.0**-10, "high": 1.0})
+            return StimulusRule("uniform", {"low": 2.0**-10, "high": 1.0})
         bound = min(sqrt(3 / rows), 1.0)
-        return Rule("uniform", {"low": -bound, "high": bound})
+        return StimulusRule("uniform", {"low": -bound, "high": bound})
 
 
-def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray], rounding: Rounding = "truncate") -> Host:
+def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray], rounding: Rounding = "truncate") -> HostSource:
     """The host of a netlist."""
-    return Host(rules, seed, given, fitting(netlist), _constants(netlist), rounding)
+    return HostSource(rules, seed, given, fitting(netlist), _constants(netlist), rounding)
 
 
 def _constants(netlist: Netlist) -> dict[str, bool]:

@@ -35,7 +35,7 @@ SELECTING = 0.75
 
 
 @dataclass(frozen=True)
-class Rule:
+class StimulusRule:
     """How the elements of an entry are made.
 
     Args:
@@ -68,14 +68,14 @@ class Rules:
             `\x` x itself; everything else stands for itself.
     """
 
-    default: Rule = Rule("uniform")
-    overrides: tuple[tuple[str, Rule], ...] = ()
+    default: StimulusRule = StimulusRule("uniform")
+    overrides: tuple[tuple[str, StimulusRule], ...] = ()
 
-    def of(self, queue: str) -> Rule:
+    def of(self, queue: str) -> StimulusRule:
         """The rule of a queue."""
         return self.own(queue) or self.default
 
-    def own(self, queue: str) -> Rule | None:
+    def own(self, queue: str) -> StimulusRule | None:
         """The rule that overrides the default one for a queue."""
         return next((rule for pattern, rule in self.overrides if pattern == queue or matches(pattern, queue)), None)
 
@@ -96,11 +96,11 @@ def matches(pattern: str, name: str) -> bool:
     return _fits(last, name[end:])
 
 
-def draw(rule: Rule, queue: Queue, entry: int, seed: int) -> NDArray:
+def draw(rule: StimulusRule, queue: Queue, entry: int, seed: int) -> NDArray:
     """One entry of a queue, [t, rows, columns], float64 before it takes the queue's format."""
     shape = queue.tensor.shape
     if rule.kind == "uniform" and not format_named(queue.tensor.format).is_float:
-        rule = Rule("integers", rule.numbers, rule.rows, rule.cols)
+        rule = StimulusRule("integers", rule.numbers, rule.rows, rule.cols)
     values = _MAKERS[rule.kind](rule, shape, tile_shape(queue.tensor.layout) or TILE, generator_of(queue.name, entry, seed))
     return _cut(values, tile_shape(queue.tensor.layout) or TILE, rule)
 
@@ -121,51 +121,51 @@ def stored(values: NDArray, queue: Queue, rounding: Rounding = "truncate") -> ND
 
 # ---- kinds -------------------------------------------------------------------------------------------------------------------------------
 
-_Maker = Callable[[Rule, Sequence[int], "tuple[int, int]", np.random.Generator], NDArray]
+_Maker = Callable[[StimulusRule, Sequence[int], "tuple[int, int]", np.random.Generator], NDArray]
 
 
-def _uniform(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _uniform(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     numbers = KINDS["uniform"] | rule.numbers
     return generator.uniform(numbers["low"], numbers["high"], shape)
 
 
-def _integers(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _integers(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     numbers = KINDS["uniform"] | rule.numbers
     low, high = (int(min(max(numbers[name], -(2.0**31)), 2.0**32)) for name in ("low", "high"))
     return generator.integers(low, high + 1, shape)
 
 
-def _normal(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _normal(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     return generator.normal(rule.number("mean"), rule.number("stddev"), shape)
 
 
-def _constant(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _constant(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     return np.full(shape, rule.number("value"))
 
 
-def _debugtileid(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _debugtileid(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     t, rows, cols = shape[0], -(-shape[-2] // tile[0]), -(-shape[-1] // tile[1])
     numbers = np.arange(t * rows * cols, dtype=np.float64).reshape(t, rows, cols)
     spread = numbers.repeat(tile[0], axis=1).repeat(tile[1], axis=2)[:, : shape[-2], : shape[-1]]
     return rule.number("base") + rule.number("step") * spread
 
 
-def _step(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _step(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     count = int(np.prod(shape))
     return rule.number("start") + rule.number("increment") * np.arange(count, dtype=np.float64).reshape(shape)
 
 
-def _steprowwise(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _steprowwise(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     row = rule.number("start") + rule.number("increment") * np.arange(shape[-1], dtype=np.float64)
     return np.broadcast_to(row, shape)
 
 
-def _stepcolumnwise(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _stepcolumnwise(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     column = rule.number("start") + rule.number("increment") * np.arange(shape[-2], dtype=np.float64)
     return np.broadcast_to(column[:, None], shape)
 
 
-def _sparse(rule: Rule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
+def _sparse(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
     """Tiles whose rows select: a 1 in a random column of three rows of four."""
     rows = (*shape[:-1], -(-shape[-1] // tile[1]))
     chosen = np.where(generator.random(rows) < SELECTING, generator.integers(0, tile[1], rows), -1)
@@ -186,7 +186,7 @@ _MAKERS: Mapping[str, _Maker] = {
 }
 
 
-def _cut(values: NDArray, tile: tuple[int, int], rule: Rule) -> NDArray:
+def _cut(values: NDArray, tile: tuple[int, int], rule: StimulusRule) -> NDArray:
     """Zeros outside the rows and columns that the rule sets of each tile."""
     if rule.rows is None and rule.cols is None:
         return values

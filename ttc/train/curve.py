@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ttc.train.log import Line
+from ttc.train.log import LogLine
 
 Place = Callable[[float, float], str]
 """From update and loss to `x,y` in the picture."""
@@ -16,7 +16,7 @@ _MOST_POINTS = 600
 _TRAINING, _VALIDATION = "#2a6fbb", "#d1651a"
 
 
-def curve_svg(lines: Sequence[Line], title: str) -> str:
+def curve_svg(lines: Sequence[LogLine], title: str) -> str:
     """The picture, as the text of an SVG file; equal lines give equal text.
 
     Args:

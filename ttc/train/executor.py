@@ -22,7 +22,7 @@ from ttc.train.rows import Rows, parts, rows_of
 from ttc.train.shapes import Shape, shapes_of
 from ttc.train.signatures import CompiledByCalls, signature_of
 from ttc.train.updates import BACKWARD, FORWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates
-from ttc.train.weights import Weights
+from ttc.train.weights import ModuleWeights
 
 LOSS_SCALE = "loss_scale.scale"
 """The state by which the accumulated gradients are too large."""
@@ -67,7 +67,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         self._model = model
         self._owner = owner_of(model)
         self._host = Host(model)
-        self._synced = Weights(self._host)
+        self._synced = ModuleWeights(self._host)
         self._optimizer = optimizer
         self._build = build
         self._targets = targets

@@ -20,7 +20,7 @@ from ttc.train.rows import Rows, parts
 from ttc.train.shapes import Shape, shapes_of
 from ttc.train.signatures import CompiledByCalls, signature_of
 from ttc.train.updates import FORWARD, MARKED_LOSS
-from ttc.train.weights import Weights
+from ttc.train.weights import ModuleWeights
 
 Build = Callable[["tuple[Any, ...] | None"], Program]
 """Compiles the model for example inputs of a microbatch; None: for shapes that it has itself."""
@@ -54,7 +54,7 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
         super().__init__(recompile, _close)
         self._model = model
         self._host = Host(model)
-        self._synced = Weights(self._host)
+        self._synced = ModuleWeights(self._host)
         self._build = build
         self._rows = rows
         self._output = output

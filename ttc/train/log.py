@@ -16,7 +16,7 @@ SUFFIXES = (".csv", ".jsonl")
 
 
 @record(slots=True)
-class Line:
+class LogLine:
     """What is logged after an update.
 
     Args:
@@ -60,7 +60,7 @@ class Log:
             raise Error("E0103", f"cannot write {path}: {error.strerror}") from None
         self._path = path
 
-    def write(self, line: Line) -> None:
+    def write(self, line: LogLine) -> None:
         """Add a line.  Raises E0103."""
         try:
             self._file.write(self._text(line))
@@ -76,7 +76,7 @@ class Log:
         """Close the file of the log."""
         self._file.close()
 
-    def _text(self, line: Line) -> str:
+    def _text(self, line: LogLine) -> str:
         values = [getattr(line, name) for name in FIELDS]
         if self._csv:
             return ",".join("" if value is None else repr(value) for value in values) + "\n"
@@ -91,7 +91,7 @@ def is_csv(path: Path) -> bool:
     return path.suffix == ".csv"
 
 
-def read_log(path: Path) -> list[Line]:
+def read_log(path: Path) -> list[LogLine]:
     """The whole lines of a log, in order.  Raises E0101, E0102, and E0801 for a file that is none."""
     rows = require_input(path).read_bytes().split(b"\n")[:-1]  # the last is half a line, or none
     if is_csv(path):
@@ -101,12 +101,12 @@ def read_log(path: Path) -> list[Line]:
     return [_of_json(row, path) for row in rows]
 
 
-def _of_csv(row: bytes, path: Path) -> Line:
+def _of_csv(row: bytes, path: Path) -> LogLine:
     values = row.decode("ascii", "replace").split(",")
     return _line(dict(zip(FIELDS, values, strict=False)), path)
 
 
-def _of_json(row: bytes, path: Path) -> Line:
+def _of_json(row: bytes, path: Path) -> LogLine:
     try:
         found = json.loads(row)
     except (ValueError, RecursionError):
@@ -114,10 +114,10 @@ def _of_json(row: bytes, path: Path) -> Line:
     return _line({name: str(value) for name, value in found.items()} if isinstance(found, dict) else {}, path)
 
 
-def _line(texts: dict[str, str], path: Path) -> Line:
+def _line(texts: dict[str, str], path: Path) -> LogLine:
     try:
         validation, accuracy = (float(texts[name]) if texts.get(name) else None for name in ("validation_loss", "accuracy"))
         loss, rate, seconds = (float(texts[name]) for name in ("loss", "learning_rate", "seconds"))
-        return Line(int(texts["update"]), int(texts["epoch"]), loss, rate, validation, accuracy, seconds)
+        return LogLine(int(texts["update"]), int(texts["epoch"]), loss, rate, validation, accuracy, seconds)
     except (ValueError, KeyError):
         raise Error("E0801", "the file is no log of ttc", where=str(path)) from None

@@ -16,11 +16,11 @@ from ttc.dialects.core.records import record
 from ttc.train.batches import Batches
 from ttc.train.checkpoints import Checkpoints, Position
 from ttc.train.data import Data
-from ttc.train.log import Line, Log
+from ttc.train.log import Log, LogLine
 from ttc.train.schedules import Schedule, schedule_text
 from ttc.train.updates import Outcome, Updates
 
-Told = Callable[[Line, int], None]
+Told = Callable[[LogLine, int], None]
 """Is told each line, with the number of updates of the run."""
 LR = "lr"
 
@@ -75,12 +75,12 @@ class Run:
                 found[group.inputs[LR]] = self.schedule.rate(update, base, self.total)
         return found
 
-    def go(self, update: int = 0) -> list[Line]:
+    def go(self, update: int = 0) -> list[LogLine]:
         """Do the updates from that one on; gives their lines.
 
         Raises: E0808 for a loss that is not finite, if that is to end the run; E0103 for files; as `Session.call` does.
         """
-        began, lines, warned = time.perf_counter(), list[Line](), False
+        began, lines, warned = time.perf_counter(), list[LogLine](), False
         for epoch, rows in self.batches.from_update(update):
             if update >= self.total:
                 break
@@ -92,7 +92,7 @@ class Run:
             ends = update % self.batches.per_epoch == 0
             scores = self.evaluated(self.validation) if ends and self.validation is not None else (None, None)
             seconds = time.perf_counter() - began
-            line = Line(update, epoch + 1, found.loss, next(iter(rates.values()), 0.0), *scores, seconds)
+            line = LogLine(update, epoch + 1, found.loss, next(iter(rates.values()), 0.0), *scores, seconds)
             lines.append(line)
             self._tell(line)
             if self.checkpoints is not None and (ends if self.every is None else update % self.every == 0 or update == self.total):
@@ -141,7 +141,7 @@ class Run:
             warn(f"the loss of update {update} is {loss}; --stop-at-nan ends the run there")
         return True
 
-    def _tell(self, line: Line) -> None:
+    def _tell(self, line: LogLine) -> None:
         if self.log is not None:
             self.log.write(line)
         self.told(line, self.total)

@@ -12,7 +12,7 @@ from ttc.runtime.machine.session import Session
 from ttc.train.host import Host, digest
 
 
-class Weights:
+class ModuleWeights:
     """Compares the tensors of a module with those of a session, and copies them one way or the other.
 
     Args:   host: the module.

@@ -8,14 +8,14 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.leaves import LeafOp
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.tile.base import TileOp, TileType
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.precision import assign, chosen
 from ttc.passes.tile_to_netlist.lower_to_netlist import usual_fidelity
 from ttc.runtime.perf.base import PHASES
 from ttc.tune.knobs import PRODUCTS
-from ttc.tune.subject import Site, Subject, site_of
+from ttc.tune.subject import Site, TuneSubject, site_of
 
 
 class Cost:
@@ -26,18 +26,18 @@ class Cost:
         sites: estimated cycles of its ops in a netlist without rules.
     """
 
-    def __init__(self, subject: Subject, sites: Mapping[Site, int]) -> None:
+    def __init__(self, subject: TuneSubject, sites: Mapping[Site, int]) -> None:
         self.subject = subject
         self.sites = sites
         self.fixed = sum(sites.values()) - sum(sites.get(site_of(op), 0) for op in self._products())
         self.values = self._stored()
         self.bytes, self.cycles = self.parts(())
 
-    def __call__(self, rules: Sequence[Rule]) -> float:
+    def __call__(self, rules: Sequence[PrecisionRule]) -> float:
         size_bytes, cycles = self.parts(rules)
         return size_bytes / max(self.bytes, 1) + cycles / max(self.cycles, 1)
 
-    def parts(self, rules: Sequence[Rule]) -> tuple[int, float]:
+    def parts(self, rules: Sequence[PrecisionRule]) -> tuple[int, float]:
         """Bytes of weights and results, and cycles of all ops."""
         formats = assign(self.subject.unit.module, rules).formats
         size_bytes = sum(format_named(formats.get(v, base)).size_bytes(shape) for v, (base, shape) in self.values.items())
@@ -46,7 +46,7 @@ class Cost:
     def _products(self) -> list[TileOp]:
         return [op for op in self.subject.ops if op.name.partition(".")[2] in PRODUCTS]
 
-    def _cycles(self, op: TileOp, rules: Sequence[Rule], formats: Mapping[SSAValue, str]) -> float:
+    def _cycles(self, op: TileOp, rules: Sequence[PrecisionRule], formats: Mapping[SSAValue, str]) -> float:
         """Cycles of a product, in proportion to the phases of its fidelity."""
         result = op.results[0]
         before = result.type.data.format if isinstance(result.type, TileType) else ""

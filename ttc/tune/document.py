@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ttc.dialects.core.rules.precision import PATTERNS, Rule
+from ttc.dialects.core.rules.precision import PATTERNS, PrecisionRule
 from ttc.settings.precision_reader import RULES_KEY
 
 
-def document(rules: Sequence[Rule], remarks: Sequence[str]) -> str:
+def document(rules: Sequence[PrecisionRule], remarks: Sequence[str]) -> str:
     """The file's text.  remarks: lines of comment in front."""
     head = [f"# {' '.join(line.split())}" for line in remarks]
     return "\n\n".join(["\n".join(head), *map(_table, rules)]) + "\n"
 
 
-def _table(rule: Rule) -> str:
+def _table(rule: PrecisionRule) -> str:
     patterns = {key: getattr(rule, key) for key in PATTERNS}
     entries = {key: value for key, value in patterns.items() if value != "*"} | rule.settings
     return "\n".join([f"[[{RULES_KEY}]]", *(f"{key} = {_string(value)}" for key, value in entries.items())])

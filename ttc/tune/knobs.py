@@ -16,10 +16,10 @@ from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import FIDELITIES
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule, exactly, width
+from ttc.dialects.core.rules.precision import PrecisionRule, exactly, width
 from ttc.dialects.tile.base import TileOp, TileType
 from ttc.passes.precision import Guard, weights_of
-from ttc.tune.subject import Subject
+from ttc.tune.subject import TuneSubject
 
 PRODUCTS = ("matmul", "conv2d", "conv_transpose2d", "attention")
 """Ops whose time depends on the fidelity."""
@@ -33,7 +33,7 @@ Kept = Callable[[TileOp], str | None]
 
 
 @record
-class Member:
+class KnobMember:
     """An op under a knob.
 
     Args:
@@ -63,14 +63,14 @@ class Knob:
     kind: str
     key: str
     rungs: tuple[str, ...]
-    members: tuple[Member, ...]
+    members: tuple[KnobMember, ...]
 
     @property
     def cap(self) -> int:
         """The highest rung of the kind as a whole: what every op that has no name of its own may take."""
         return min((m.cap for m in self.members if m.name is None), default=len(self.rungs))
 
-    def value(self, member: Member, rung: int) -> str:
+    def value(self, member: KnobMember, rung: int) -> str:
         return self.rungs[rung - 1] if rung else member.base
 
 
@@ -95,7 +95,7 @@ class State:
         new = tuple(rung + (i in moving) for i, rung in enumerate(old))
         return replace(self, rungs=(*self.rungs[:number], new, *self.rungs[number + 1 :]))
 
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PrecisionRule, ...]:
         """Rules that make these settings: one for each kind of op, and then the exceptions."""
         kinds: dict[str, dict[str, Any]] = {}
         others: dict[tuple[str, str], dict[str, Any]] = {}
@@ -106,8 +106,8 @@ class State:
             for member, rung in zip(knob.members, rungs, strict=True):
                 if rung != usual and member.name is not None:
                     others.setdefault((knob.kind, exactly(member.name)), {})[knob.key] = knob.value(member, rung)
-        general = [Rule(op, **settings) for op, settings in kinds.items()]
-        return (*general, *(Rule(op, name, **settings) for (op, name), settings in others.items()))
+        general = [PrecisionRule(op, **settings) for op, settings in kinds.items()]
+        return (*general, *(PrecisionRule(op, name, **settings) for (op, name), settings in others.items()))
 
 
 def _usual(knob: Knob, rungs: Sequence[int]) -> int:
@@ -127,7 +127,7 @@ def candidates_for(target: Target, given: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(found, key=width, reverse=True))
 
 
-def knobs_of(subject: Subject, candidates: Sequence[str]) -> tuple[Knob, ...]:
+def knobs_of(subject: TuneSubject, candidates: Sequence[str]) -> tuple[Knob, ...]:
     """The knobs of a model."""
     by_kind: dict[str, list[TileOp]] = {}
     for op in subject.ops:
@@ -142,7 +142,7 @@ def knobs_of(subject: Subject, candidates: Sequence[str]) -> tuple[Knob, ...]:
         found.append(_formats(kind, "output", {op: base for op in ops if (base := _output_base(op))}, names, candidates, held))
         if kind in PRODUCTS and not subject.unit.target.is_host:
             rungs = FIDELITIES[-2::-1]
-            found.append(Knob(kind, "fidelity", rungs, tuple(Member(op, FIDELITIES[-1], names[op], len(rungs)) for op in ops)))
+            found.append(Knob(kind, "fidelity", rungs, tuple(KnobMember(op, FIDELITIES[-1], names[op], len(rungs)) for op in ops)))
     return tuple(knob for knob in found if knob is not None)
 
 
@@ -155,7 +155,7 @@ def _formats(
     if not rungs:
         return None
     caps = {False: len(rungs), True: sum(not format_named(name).is_block for name in rungs)}
-    return Knob(kind, key, rungs, tuple(Member(op, base, names[op], caps[op in unblocked]) for op, base in bases.items()))
+    return Knob(kind, key, rungs, tuple(KnobMember(op, base, names[op], caps[op in unblocked]) for op, base in bases.items()))
 
 
 def _own_names(ops: Sequence[TileOp]) -> dict[TileOp, str | None]:

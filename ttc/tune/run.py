@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from ttc.accuracy.distances import compare
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.netlist.model import Argument
 from ttc.dialects.tile.base import tile_of
 from ttc.options import CompileOptions, TuneOptions
@@ -23,16 +23,16 @@ from ttc.runtime.contract import known_values
 from ttc.runtime.executor import Executor
 from ttc.runtime.program import build_program
 from ttc.tune.cost import Cost
-from ttc.tune.knobs import Knob, Member, State, candidates_for, knobs_of
+from ttc.tune.knobs import Knob, KnobMember, State, candidates_for, knobs_of
 from ttc.tune.search import Search, Show
-from ttc.tune.subject import Compiled, Subject, open_subject
+from ttc.tune.subject import Compiled, TuneSubject, open_subject
 from ttc.tune.trial import Deviation, Trials, microbatches, worst
 
 Gather = Callable[[list[Argument]], Mapping[str, NDArray]]
 
 
 @record
-class Row:
+class KnobRow:
     """One knob: kind of ops, how many, the setting, and how many ops have each value."""
 
     kind: str
@@ -42,7 +42,7 @@ class Row:
 
 
 @record
-class Outcome:
+class TuneOutcome:
     """The outcome of a search for precision: rules, and what they gain and cost.
 
     Args:
@@ -53,15 +53,15 @@ class Outcome:
         evaluations: of the model, that the search took.
     """
 
-    rules: tuple[Rule, ...]
-    rows: tuple[Row, ...]
+    rules: tuple[PrecisionRule, ...]
+    rows: tuple[KnobRow, ...]
     deviation: Deviation
     before: Compiled
     after: Compiled
     evaluations: int
 
 
-def tune(path: Path, options: TuneOptions, gather: Gather, show: Show) -> Outcome:
+def tune(path: Path, options: TuneOptions, gather: Gather, show: Show) -> TuneOutcome:
     """Find the cheapest precision that keeps `options.pcc`.  Raises E0503 if none does.
 
     Args:
@@ -88,7 +88,7 @@ def tune(path: Path, options: TuneOptions, gather: Gather, show: Show) -> Outcom
     return _confirmed(search, subject, before, inputs, options)
 
 
-def _confirmed(search: Search, subject: Subject, before: Compiled, inputs: Mapping[str, NDArray], options: TuneOptions) -> Outcome:
+def _confirmed(search: Search, subject: TuneSubject, before: Compiled, inputs: Mapping[str, NDArray], options: TuneOptions) -> TuneOutcome:
     """The cheapest accepted state whose program, compiled and run as a whole, keeps the bound; steps back are doubled."""
     expected = _run(before, options.program, inputs)
     position, step = len(search.history) - 1, 1
@@ -99,7 +99,7 @@ def _confirmed(search: Search, subject: Subject, before: Compiled, inputs: Mappi
         found = _run(after, options.program, inputs)
         deviation = worst([compare(found[name], expected[name]) for name in search.trials.compared_names])
         if deviation.keeps(options.pcc) or position == 0:
-            return Outcome(state.rules(), tuple(_rows(state, subject)), deviation, before, after, search.trials.count)
+            return TuneOutcome(state.rules(), tuple(_rows(state, subject)), deviation, before, after, search.trials.count)
         position, step = max(position - step, 0), 2 * step
 
 
@@ -109,18 +109,18 @@ def _run(compiled: Compiled, program: str, inputs: Mapping[str, NDArray]) -> dic
         return executor.run(inputs, program=program)
 
 
-def _rows(state: State, subject: Subject) -> list[Row]:
+def _rows(state: State, subject: TuneSubject) -> list[KnobRow]:
     """What the rules of a state give to the ops of each knob."""
     rules = state.rules()
     formats = assign(subject.unit.module, rules).formats
-    rows: list[Row] = []
+    rows: list[KnobRow] = []
     for knob in state.knobs:
         values = Counter(_value(knob, member, rules, formats) for member in knob.members)
-        rows.append(Row(knob.kind, len(knob.members), knob.key, dict(values.most_common())))
+        rows.append(KnobRow(knob.kind, len(knob.members), knob.key, dict(values.most_common())))
     return rows
 
 
-def _value(knob: Knob, member: Member, rules: tuple[Rule, ...], formats: Mapping[SSAValue, str]) -> str:
+def _value(knob: Knob, member: KnobMember, rules: tuple[PrecisionRule, ...], formats: Mapping[SSAValue, str]) -> str:
     """The setting that an op has under rules, made by one of them or not."""
     found = chosen(member.op, rules).get(knob.key)
     if found is not None or knob.key != "fidelity":

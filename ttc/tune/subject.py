@@ -17,7 +17,7 @@ from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.dialects.tile.base import TileOp
 from ttc.options import CompileOptions
@@ -45,7 +45,7 @@ class Compiled:
 
 
 @record
-class Subject:
+class TuneSubject:
     """A model at the point of stage tile where rules apply.
 
     Args:
@@ -71,7 +71,7 @@ class Subject:
         """The ops that rules are about."""
         return [op for function in entry_functions(self.unit.module) for op in computing(function)]
 
-    def compile(self, rules: tuple[Rule, ...]) -> Compiled:
+    def compile(self, rules: tuple[PrecisionRule, ...]) -> Compiled:
         """What a compilation with these rules gives."""
         unit = Unit(self.unit.module.clone(), self.unit.weights, self.unit.target)
         run_passes([*_following(stages_of(self.options, rules)["tile"]), *stages_of(self.options, rules)["netlist"][:2]], unit)
@@ -82,7 +82,7 @@ class Subject:
         return Compiled(package, cycles, sum(tensor.size_bytes for tensor in package.tensors.values()), sites)
 
 
-def open_subject(path: Path, options: CompileOptions, program: str) -> Subject:
+def open_subject(path: Path, options: CompileOptions, program: str) -> TuneSubject:
     """Compile a model as far as rules of precision.  Raises as `ttc compile`, and E0101 for IR text past that."""
     source = open_source(path, options)
     unit = Unit(source.module, source.weights, load_target(options.target))
@@ -91,10 +91,10 @@ def open_subject(path: Path, options: CompileOptions, program: str) -> Subject:
     pipeline = stages_of(options, ())
     passes = pipeline["nn"] if source.stage == "import" else []
     run_passes([*passes, *takewhile(lambda p: not isinstance(p, OverrideFormats), pipeline["tile"])], unit)
-    return Subject(unit, options, program)
+    return TuneSubject(unit, options, program)
 
 
-def stages_of(options: CompileOptions, rules: tuple[Rule, ...]) -> dict[str, list[Pass]]:
+def stages_of(options: CompileOptions, rules: tuple[PrecisionRule, ...]) -> dict[str, list[Pass]]:
     """The pipeline that options ask for, with other rules."""
     return stages(load_target(options.target), PipelineSettings(format=options.storage_format, precision=options.precision, rules=rules))
 

@@ -21,7 +21,7 @@ from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.netlist.model import Host, Netlist, Op
 from ttc.dialects.tile.base import TileOp
 from ttc.passes.precision import assign, chosen
@@ -29,7 +29,7 @@ from ttc.passes.tile_to_netlist.lower_to_netlist import usual_fidelity
 from ttc.runtime.arguments import inputs_of, to_entries
 from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
-from ttc.tune.subject import Subject
+from ttc.tune.subject import TuneSubject
 
 MAX_MICROBATCHES = 4
 """The most microbatches that are tried: the first ones of a streamed batch stand for all."""
@@ -77,7 +77,7 @@ class Trials:
         count: of evaluations so far.
     """
 
-    subject: Subject
+    subject: TuneSubject
     batches: Sequence[Sequence[NDArray]]
     count: int = 0
     expected: list[list[NDArray]] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Trials:
         _, results = ports(self.subject.function)
         return [results[i].name for i in self._compared if results[i].updates is None]
 
-    def error(self, rules: Sequence[Rule]) -> Deviation:
+    def error(self, rules: Sequence[PrecisionRule]) -> Deviation:
         """How far outputs under rules are from those in Float32."""
         self.count += 1
         formats = assign(self.subject.unit.module, rules).formats
@@ -121,7 +121,7 @@ class Trials:
         ]
         return Function(self._plain.inputs, tuple(works), self._plain.outputs)
 
-    def _execute(self, op: Operation, rules: Sequence[Rule], formats: Mapping[SSAValue, str]) -> Execute:
+    def _execute(self, op: Operation, rules: Sequence[PrecisionRule], formats: Mapping[SSAValue, str]) -> Execute:
         """How an op computes: on a device as the device does, else as numpy does."""
         if self.subject.unit.target.is_host or not isinstance(op, TileOp):
             return interpret.run_work

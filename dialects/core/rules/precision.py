@@ -23,7 +23,7 @@ SETTINGS = ("output", "weights", "intermediate", "accumulate", "fidelity")
 
 
 @record
-class Rule:
+class PrecisionRule:
     """What the ops that match get; None leaves a setting as it is.
 
     Args:
@@ -65,16 +65,16 @@ class Rule:
         return shlex.join(f"{key}={value}" for key, value in (patterns | self.settings).items())
 
     @staticmethod
-    def of_text(text: str) -> Rule:
+    def of_text(text: str) -> PrecisionRule:
         """The rule that `text` stands for.  Raises E0101."""
         try:
             words = shlex.split(text)
         except ValueError as error:
             raise Error("E0101", f"'{text}' is no rule of precision: {error}") from None
-        return Rule.of({key: value for key, _, value in (word.partition("=") for word in words)}, text)
+        return PrecisionRule.of({key: value for key, _, value in (word.partition("=") for word in words)}, text)
 
     @staticmethod
-    def of(table: Mapping[str, Any], where: str) -> Rule:
+    def of(table: Mapping[str, Any], where: str) -> PrecisionRule:
         """The rule that a TOML table is.  Raises E0101 for unknown keys and unusable values, at `where`."""
         if not isinstance(table, Mapping):
             raise Error("E0101", "a rule of precision is a table", where=where, hint="write [[precision]]")
@@ -84,7 +84,7 @@ class Rule:
             _check_value(key, value, where)
         if not any(key in table for key in SETTINGS):
             raise Error("E0101", "a rule sets nothing", where=where, hint=f"it takes {', '.join(SETTINGS)}")
-        return Rule(**table)
+        return PrecisionRule(**table)
 
 
 def _check_value(key: str, value: object, where: str) -> None:
@@ -106,9 +106,9 @@ def _known(key: str) -> Sequence[str]:
     return ACCUMULATORS if key == "accumulate" else [name for name, format_ in FORMATS.items() if format_.is_float and format_.device]
 
 
-def settle(rules: Sequence[Rule], kinds: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, Rule]]:
+def settle(rules: Sequence[PrecisionRule], kinds: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, PrecisionRule]]:
     """For each setting that a matching rule makes, its value and the last rule that makes it."""
-    found: dict[str, tuple[str, Rule]] = {}
+    found: dict[str, tuple[str, PrecisionRule]] = {}
     for rule in rules:
         if rule.matches(kinds, names):
             found |= {key: (value, rule) for key, value in rule.settings.items()}
@@ -125,19 +125,19 @@ def exactly(name: str) -> str:
     return escape(name)
 
 
-def _level(*rules: Rule) -> tuple[Rule, ...]:
+def _level(*rules: PrecisionRule) -> tuple[PrecisionRule, ...]:
     return tuple(replace(rule, preset=True) for rule in rules)
 
 
 _PRODUCTS = ("matmul", "conv2d", "conv_transpose2d")
 _STREAMED = ("map", "max_pool2d")
 
-AMP: tuple[tuple[Rule, ...], ...] = (
+AMP: tuple[tuple[PrecisionRule, ...], ...] = (
     (),
-    _level(*(Rule(op, weights="Bfp8_b", fidelity="HiFi2") for op in _PRODUCTS)),
+    _level(*(PrecisionRule(op, weights="Bfp8_b", fidelity="HiFi2") for op in _PRODUCTS)),
     _level(
-        *(Rule(op, output="Bfp8_b", weights="Bfp4_b", fidelity="LoFi") for op in _PRODUCTS),
-        *(Rule(op, output="Bfp8_b") for op in _STREAMED),
+        *(PrecisionRule(op, output="Bfp8_b", weights="Bfp4_b", fidelity="LoFi") for op in _PRODUCTS),
+        *(PrecisionRule(op, output="Bfp8_b") for op in _STREAMED),
     ),
 )
 """Rules of each level of automatic mixed precision.

@@ -40,10 +40,10 @@ def read_netlist(source: Path | bytes, name: str | None = None) -> BudaNetlist:
 def read_form(source: Path | bytes, name: str | None = None) -> tuple[BudaNetlist, list[Violation]]:
     """Read as much of a netlist as can be read, and say what is wrong with its form.  Raises E0102 and E0611 as `read_document` does."""
     with uncollected():
-        return Reader(read_document(source, name)).read()
+        return DocumentReader(read_document(source, name)).read()
 
 
-class Reader(FieldReader):
+class DocumentReader(FieldReader):
     """Makes the form of one document."""
 
     def read(self) -> tuple[BudaNetlist, list[Violation]]:

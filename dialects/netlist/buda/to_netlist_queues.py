@@ -12,7 +12,7 @@ from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.netlist.buda.dims import blocks
 from ttc.dialects.netlist.buda.form import BudaNetlist, BudaOp, BudaQueue, Tm
 from ttc.dialects.netlist.buda.work import result_type
-from ttc.dialects.netlist.buda.work.shared import FRAME, Builder
+from ttc.dialects.netlist.buda.work.shared import FRAME, WorkBuilder
 from ttc.dialects.netlist.buda.work.tms import apply_tms
 from ttc.dialects.netlist.model import Blocking, Chip, Queue
 from ttc.dialects.netlist.sizes import queue_header_bytes, tile_bytes, tile_shape
@@ -99,7 +99,7 @@ def stashes(form: BudaNetlist) -> set[str]:
 
 def view_of(tms: Sequence[Tm], source: TensorType, target: TensorType, where: str) -> Function:
     """The manipulations between an op's result and the queue it feeds.  Raises E0602 if they give something else than the queue holds."""
-    builder = Builder((source,))
+    builder = WorkBuilder((source,))
     value = apply_tms(builder, 0, tms, tile_shape(source.layout) or FRAME)
     if builder.shape(value) != target.shape:
         raise Error("E0602", f"its input_tms give {list(builder.shape(value))}, its blocks say {list(target.shape)}", where=where)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, product, total, unbroadcast
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient, product, total, unbroadcast
 from ttc.dialects.nn.making import OpMaker, filled
 
 
 @gradient("nn.attention")
-def attention(b: OpMaker, site: Site) -> Cotangents:
+def attention(b: OpMaker, site: GradientSite) -> Cotangents:
     """The probabilities p are computed again; then dv = p^T dy, dscores = p (dy v^T - sum dy y), and those of q, k and mask from these."""
     q, k, v = (site.operand(i) for i in range(3))
     mask = site.operands[3]
@@ -36,7 +36,7 @@ def of_scores(b: OpMaker, p: SSAValue, dy: SSAValue, y: SSAValue, v: SSAValue) -
     return b.nn("mul", p, b.nn("sub", product(b, dy, v, transpose_b=True), common))
 
 
-def _probabilities(b: OpMaker, site: Site, q: SSAValue, k: SSAValue, mask: SSAValue | None) -> SSAValue:
+def _probabilities(b: OpMaker, site: GradientSite, q: SSAValue, k: SSAValue, mask: SSAValue | None) -> SSAValue:
     """softmax(q k^T scale + mask), with rows of 0 where all scores are -inf and the op asks for them."""
     scores = product(b, q, k, transpose_b=True)
     scores = b.nn("mul", scores, b.scalar(site.attrs["scale"], scores))

@@ -23,12 +23,12 @@ Ints: TypeAlias = tuple[int, ...]
 Cotangents: TypeAlias = "Sequence[SSAValue | None]"
 
 
-class Refused(Error):
+class NoGradient(Error):
     """E0506: an op has no gradient, or not with its attributes or shapes."""
 
 
 @record(eq=False, slots=True)
-class Site:
+class GradientSite:
     """An op at which a gradient is taken.
 
     Args:
@@ -66,10 +66,10 @@ class Site:
 
     def refuse(self, b: OpMaker, reason: str) -> NoReturn:
         """Raise E0506 at the location: the op has no gradient with these attributes or shapes."""
-        raise Refused("E0506", f"{self.name} has no gradient: {reason}", where=where(self.op) if self.op else b.place_name)
+        raise NoGradient("E0506", f"{self.name} has no gradient: {reason}", where=where(self.op) if self.op else b.place_name)
 
 
-Rule: TypeAlias = Callable[[OpMaker, Site], Cotangents]
+Rule: TypeAlias = Callable[[OpMaker, GradientSite], Cotangents]
 """Gives the cotangent of each operand; None where it is 0, or not wanted."""
 
 GRADIENTS: RuleTable[Rule] = RuleTable("gradient rule", "ttc.dialects.nn.gradients")
@@ -95,7 +95,7 @@ def summed_to(b: OpMaker, dy: SSAValue, shape: Ints) -> SSAValue:
     return b.reshape(b.nn("reduce_sum", dy, axes=axes, keepdims=False), *shape) if axes else b.reshape(dy, *shape)
 
 
-def cotangent(b: OpMaker, site: Site, index: int) -> SSAValue:
+def cotangent(b: OpMaker, site: GradientSite, index: int) -> SSAValue:
     """The cotangent of a result, zeros where it has none."""
     found = site.cotangents[index]
     return zeros(b, site.results[index]) if found is None else found

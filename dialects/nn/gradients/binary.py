@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.nn.formulas import Formula, Truth
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient, unbroadcast
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient, no_gradient, unbroadcast
 from ttc.dialects.nn.gradients.elementwise import broadcasting
 from ttc.dialects.nn.making import OpMaker
 
@@ -37,7 +37,7 @@ broadcasting("nn.mod", _itself, _of_remainder)
 
 
 @gradient("nn.pow")
-def power(b: OpMaker, site: Site) -> Cotangents:
+def power(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of base and exponent: dy b a^(b - 1), 0 where b is; dy y ln a, 0 where a is and b is not negative."""
     dy, base, y = (Formula(b, v) for v in (site.dy, site.operand(0), site.y))
     exponent = Formula(b, b.cast(site.operand(1), b.dtype(site.operand(0))))
@@ -52,7 +52,7 @@ def power(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.where")
-def where(b: OpMaker, site: Site) -> Cotangents:
+def where(b: OpMaker, site: GradientSite) -> Cotangents:
     """The cotangent goes to the operand that was chosen."""
     choice, dy = Truth(b, site.operand(0)), Formula(b, site.dy)
     return [

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, elements, gradient, total
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, Ints, elements, gradient, total
 from ttc.dialects.nn.gradients.elementwise import before_activation
 from ttc.dialects.nn.making import OpMaker, filled
 from ttc.dialects.nn.window import Window
@@ -84,7 +84,7 @@ def _filters(b: OpMaker, w: SSAValue, layout: str) -> SSAValue:
     return w if layout == "nchw" else b.nn("transpose", w, perm=(3, 2, 0, 1))
 
 
-def _back(b: OpMaker, site: Site, of_x: SSAValue | None, of_w: SSAValue | None, dy: SSAValue) -> Cotangents:
+def _back(b: OpMaker, site: GradientSite, of_x: SSAValue | None, of_w: SSAValue | None, dy: SSAValue) -> Cotangents:
     """Cotangents in the op's layout; that of the bias is the sum of dy, which has its channels before its rows."""
     if site.attrs["layout"] == "nhwc":
         of_x = None if of_x is None else b.nn("transpose", of_x, perm=(0, 2, 3, 1))
@@ -93,7 +93,7 @@ def _back(b: OpMaker, site: Site, of_x: SSAValue | None, of_w: SSAValue | None, 
 
 
 @gradient("nn.conv2d")
-def conv2d(b: OpMaker, site: Site) -> Cotangents:
+def conv2d(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of images, filters and bias of a convolution; see `of_images` and `of_filters`."""
     layout, groups = site.attrs["layout"], site.attrs["groups"]
     dy = _nchw(b, before_activation(b, site), layout)
@@ -110,7 +110,7 @@ def conv2d(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.conv_transpose2d")
-def conv_transpose2d(b: OpMaker, site: Site) -> Cotangents:
+def conv_transpose2d(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of a transposed convolution: of images, the convolution of dy with the filters; of filters as for a convolution, in
     which images and dy change places.
     """

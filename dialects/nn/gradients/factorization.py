@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.gradients.base import Cotangents, Site, cotangent, gradient, product, transposed
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, cotangent, gradient, product, transposed
 from ttc.dialects.nn.making import OpMaker
 
 
@@ -70,7 +70,7 @@ def _diagonal(b: OpMaker, values: SSAValue) -> SSAValue:
 
 
 @gradient("nn.solve")
-def solve(b: OpMaker, site: Site) -> Cotangents:
+def solve(b: OpMaker, site: GradientSite) -> Cotangents:
     """dx = a^-T dy, da = -dx y^T."""
     of_x = b.nn("solve", transposed(b, site.operand(0)), site.dy)
     of_a = b.nn("neg", product(b, of_x, site.y, transpose_b=True)) if site.wanted[0] else None
@@ -78,7 +78,7 @@ def solve(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.cholesky")
-def cholesky(b: OpMaker, site: Site) -> Cotangents:
+def cholesky(b: OpMaker, site: GradientSite) -> Cotangents:
     """y^-T m y^-1, m the lower triangle of y^T dy with half its diagonal; brought onto the triangle that the op reads."""
     y = site.y
     inner = product(b, y, triangle(b, site.dy), transpose_a=True)
@@ -89,7 +89,7 @@ def cholesky(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.qr")
-def qr(b: OpMaker, site: Site) -> Cotangents:
+def qr(b: OpMaker, site: GradientSite) -> Cotangents:
     """(dq + q c) r^-T, c the symmetric matrix with the lower triangle of r dr^T - dq^T q.  For q with as many columns as x."""
     q, r = site.results
     m, n = b.shape(site.operand(0))[-2:]
@@ -104,7 +104,7 @@ def qr(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.lu")
-def lu(b: OpMaker, site: Site) -> Cotangents:
+def lu(b: OpMaker, site: GradientSite) -> Cotangents:
     """p l^-T (lower(l^T dl) + upper(du u^T)) u^-T for x = p l u.  For square matrices that have an inverse."""
     x, y = site.operand(0), site.y
     size, n = b.shape(x)[-2:]
@@ -126,7 +126,7 @@ def lu(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.eigh")
-def eigh(b: OpMaker, site: Site) -> Cotangents:
+def eigh(b: OpMaker, site: GradientSite) -> Cotangents:
     """v (diag(dy) + (v^T dv) / (y_j - y_i)) v^T, brought onto the triangle that the op reads.  Equal eigenvalues have none: infinite."""
     y, v = site.results
     inner = _diagonal(b, cotangent(b, site, 0))
@@ -137,7 +137,7 @@ def eigh(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.svd")
-def svd(b: OpMaker, site: Site) -> Cotangents:
+def svd(b: OpMaker, site: GradientSite) -> Cotangents:
     """u (J s + s K + diag(ds)) v, J and K from u^T du and v dv^T over s_j^2 - s_i^2, and what leaves the spaces of u and v."""
     u, s, v = site.results
     m, n = b.shape(site.operand(0))[-2:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.ir.spec import spec_of
-from ttc.dialects.nn.gradients.base import Cotangents, OpMaker, Site, cotangent, gradient
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, OpMaker, cotangent, gradient
 from ttc.dialects.nn.gradients.reverse import is_differentiable
 from ttc.dialects.nn.kernels.host_call import type_text
 
@@ -12,7 +12,7 @@ GRADIENT = ".gradient"
 
 
 @gradient("nn.host_call")
-def host_call(b: OpMaker, site: Site) -> Cotangents:
+def host_call(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return what the function of gradients makes of the operands, and of the cotangents of the results that are floating point."""
     if site.attrs["function"].endswith(GRADIENT):
         site.refuse(b, "it is a gradient of a function of Python itself")

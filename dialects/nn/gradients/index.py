@@ -6,12 +6,12 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient
 from ttc.dialects.nn.making import OpMaker, zeros
 
 
 @gradient("nn.gather")
-def gather(b: OpMaker, site: Site) -> Cotangents:
+def gather(b: OpMaker, site: GradientSite) -> Cotangents:
     """Slices of dy are added to those of x that the indices name."""
     x, indices = site.operand(0), site.operand(1)
     shape, places = b.shape(x), b.shape(indices)
@@ -28,14 +28,14 @@ def gather(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.gather_elements")
-def gather_elements(b: OpMaker, site: Site) -> Cotangents:
+def gather_elements(b: OpMaker, site: GradientSite) -> Cotangents:
     """Elements of dy are added where the indices name."""
     start = zeros(b, site.operand(0))
     return [b.nn("scatter_elements", start, site.operand(1), site.dy, axis=site.attrs["axis"], reduction="add"), None]
 
 
 @gradient("nn.gather_nd")
-def gather_nd(b: OpMaker, site: Site) -> Cotangents:
+def gather_nd(b: OpMaker, site: GradientSite) -> Cotangents:
     """Slices of dy are added where the tuples name."""
     indices = with_batch(b, site.operand(1), site.attrs["batch_dims"])
     return [b.nn("scatter_nd", zeros(b, site.operand(0)), indices, site.dy, reduction="add"), None]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.gradients.base import Cotangents, Site, elements, gradient, product, unbroadcast
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, elements, gradient, product, unbroadcast
 from ttc.dialects.nn.gradients.elementwise import before_activation
 from ttc.dialects.nn.gradients.factorization import inverse
 from ttc.dialects.nn.making import OpMaker
 
 
 @gradient("nn.matmul")
-def matmul(b: OpMaker, site: Site) -> Cotangents:
+def matmul(b: OpMaker, site: GradientSite) -> Cotangents:
     """da = dy b^T and db = a^T dy, transposed where the op transposes them; of the bias the sum over what it was repeated along."""
     a, w, bias = site.operand(0), site.operand(1), site.operands[2]
     turned_a, turned_b = site.attrs["transpose_a"], site.attrs["transpose_b"]
@@ -39,7 +39,7 @@ def _as_rows(b: OpMaker, x: SSAValue) -> SSAValue:
 
 
 @gradient("nn.grouped_matmul")
-def grouped_matmul(b: OpMaker, site: Site) -> Cotangents:
+def grouped_matmul(b: OpMaker, site: GradientSite) -> Cotangents:
     """dx is the grouped product with the transposed matrices; dw of each group is x^T dy over the rows of the group."""
     x, w, groups = (site.operand(i) for i in range(3))
     of_x = of_w = None
@@ -56,7 +56,7 @@ def grouped_matmul(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.det")
-def det(b: OpMaker, site: Site) -> Cotangents:
+def det(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy y x^-T; of a matrix without an inverse E0802 when it runs."""
     x = site.operand(0)
     scale = b.nn("mul", site.dy, site.y)

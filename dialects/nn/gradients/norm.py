@@ -6,12 +6,12 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.formulas import Formula
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, cotangent, elements, gradient, mean, total, unbroadcast
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, Ints, cotangent, elements, gradient, mean, total, unbroadcast
 from ttc.dialects.nn.making import OpMaker
 
 
 @gradient("nn.batch_norm")
-def batch_norm(b: OpMaker, site: Site) -> Cotangents:
+def batch_norm(b: OpMaker, site: GradientSite) -> Cotangents:
     """dx = dy scale r with r = 1 / sqrt(var + eps); those of the vectors are sums of dy and of dy (x - mean) r over other dimensions."""
     x, scale, _, average, var = (site.operand(i) for i in range(5))
     dy, shape = site.dy, b.shape(x)
@@ -34,7 +34,7 @@ def batch_norm(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.batch_norm_training")
-def batch_norm_training(b: OpMaker, site: Site) -> Cotangents:
+def batch_norm_training(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of a batch normalization, as of a layer norm, channel by channel, and of the statistics that it gives."""
     x, scale = site.operand(0), site.operand(1)
     shape = b.shape(x)
@@ -59,7 +59,7 @@ def batch_norm_training(b: OpMaker, site: Site) -> Cotangents:
     return [of_x, of_scale, of_bias, *of_running]
 
 
-def _by_statistics(b: OpMaker, site: Site, centred: SSAValue, axis: int) -> SSAValue | None:
+def _by_statistics(b: OpMaker, site: GradientSite, centred: SSAValue, axis: int) -> SSAValue | None:
     """The cotangent of x that comes from the mean and 1 / deviation of the batch, and from the running statistics that they move.
 
     centred: x less its mean.  None where none of them has a cotangent.
@@ -89,7 +89,7 @@ def layer_norm_gradient(b: OpMaker, scaled: SSAValue, normal: SSAValue, r: SSAVa
 
 
 @gradient("nn.layer_norm")
-def layer_norm(b: OpMaker, site: Site) -> Cotangents:
+def layer_norm(b: OpMaker, site: GradientSite) -> Cotangents:
     """Mean and variance are computed again; see `layer_norm_gradient`; of scale and bias the sums of dy normal and of dy."""
     x, scale, bias = site.operand(0), *site.operands[1:]
     dy, rank = site.dy, b.rank(x)
@@ -110,7 +110,7 @@ def layer_norm(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.rms_norm")
-def rms_norm(b: OpMaker, site: Site) -> Cotangents:
+def rms_norm(b: OpMaker, site: GradientSite) -> Cotangents:
     """r (g - normal mean(g normal)) with g = dy scale, r = 1 / sqrt(mean x^2 + eps), normal = x r; of the scale the sum of dy normal."""
     x, scale = site.operand(0), site.operand(1)
     dy, rank = site.dy, b.rank(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, cotangent, gradient, padded, reversed_along, total
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, Ints, cotangent, gradient, padded, reversed_along, total
 from ttc.dialects.nn.making import OpMaker, part
 
 
@@ -35,13 +35,13 @@ def put_back(b: OpMaker, x: SSAValue, shape: Ints, starts: Ints, steps: Ints) ->
 
 
 @gradient("nn.slice")
-def slice_(b: OpMaker, site: Site) -> Cotangents:
+def slice_(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy where the elements came from, 0 elsewhere."""
     return [put_back(b, site.dy, b.shape(site.operand(0)), site.attrs["starts"], site.attrs["steps"])]
 
 
 @gradient("nn.concat")
-def concat(b: OpMaker, site: Site) -> Cotangents:
+def concat(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return dy cut apart as the operands were joined."""
     axis = axis_in(site.attrs["axis"], b.rank(site.dy))
     sizes = tuple(b.shape(x)[axis] for x in site.operands if x is not None)
@@ -50,14 +50,14 @@ def concat(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.split")
-def split(b: OpMaker, site: Site) -> Cotangents:
+def split(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return the cotangents of the pieces, joined."""
     pieces = [cotangent(b, site, i) for i in range(len(site.results))]
     return [b.nn("concat", *pieces, axis=site.attrs["axis"]) if len(pieces) > 1 else pieces[0]]
 
 
 @gradient("nn.pad")
-def pad(b: OpMaker, site: Site) -> Cotangents:
+def pad(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy inside the margins, plus that of the margins where their elements came from."""
     dy, sizes = site.dy, b.shape(site.operand(0))
     margins = zip(site.attrs["before"], site.attrs["after"], strict=True)

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.kernels.windows import Window, windows
 from ttc.dialects.nn.formulas import Formula, Truth
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, elements, gradient, padded, product
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, Ints, elements, gradient, padded, product
 from ttc.dialects.nn.gradients.pieces import put_back
 from ttc.dialects.nn.making import OpMaker, part
 
@@ -56,7 +56,7 @@ def _moves(attrs: dict[str, Any]) -> tuple[Window, Window]:
 
 
 @gradient("nn.avg_pool2d")
-def avg_pool2d(b: OpMaker, site: Site) -> Cotangents:
+def avg_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
     """Each cotangent, divided by the elements of its window, is added to all of them: along one dimension after the other."""
     first = 2 if site.attrs["layout"] == "nchw" else 1
     sizes, counts = b.shape(site.operand(0))[first:], b.shape(site.dy)[first:]
@@ -66,7 +66,7 @@ def avg_pool2d(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.max_pool2d")
-def max_pool2d(b: OpMaker, site: Site) -> Cotangents:
+def max_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
     """Each cotangent is added where its maximum was, the first of equal ones: in its row, and in that at its column."""
     x, attrs = site.operand(0), site.attrs
     rows, columns = _moves(attrs)

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.cells import CELLS, Cell, rows
-from ttc.dialects.nn.gradients.base import Cotangents, Site, cotangent, gradient, product
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, cotangent, gradient, product
 from ttc.dialects.nn.gradients.reverse import pull_back
 from ttc.dialects.nn.making import OpMaker, part, zeros
 
@@ -45,7 +45,7 @@ class Recorder(OpMaker):
 
 
 @gradient("nn.rnn", "nn.gru", "nn.lstm")
-def recurrent(b: OpMaker, site: Site) -> Cotangents:
+def recurrent(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of a recurrent layer, each direction by itself; see `_Direction`."""
     steps, samples, _ = b.shape(site.operand(0))
     directions = b.shape(site.operand(1))[0]
@@ -83,7 +83,7 @@ class _Step:
 class _Direction:
     """One direction of a layer: it is computed again, then gone through backward."""
 
-    def __init__(self, b: OpMaker, site: Site, d: int) -> None:
+    def __init__(self, b: OpMaker, site: GradientSite, d: int) -> None:
         self._b, self._site, self._d = b, site, d
         operands = [*site.operands, None, None]
         self._x, self._w, self._r, self._bias, self._lengths = operands[:5]

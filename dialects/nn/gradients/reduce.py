@@ -6,25 +6,25 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axes_in
 from ttc.dialects.nn.formulas import Formula
-from ttc.dialects.nn.gradients.base import Cotangents, Ints, Site, elements, gradient, no_gradient, total
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, Ints, elements, gradient, no_gradient, total
 from ttc.dialects.nn.making import OpMaker
 from ttc.dialects.nn.shapes.reduce import reduced_shape
 
 no_gradient("its result is an integer", "nn.argmax", "nn.argmin")
 
 
-def _kept(b: OpMaker, site: Site, value: SSAValue) -> SSAValue:
+def _kept(b: OpMaker, site: GradientSite, value: SSAValue) -> SSAValue:
     """A value of the result's shape, with size 1 in place of the axes."""
     shape = b.shape(site.operand(0))
     return b.reshape(value, *reduced_shape(shape, axes_in(site.attrs["axes"], len(shape)), True))
 
 
-def _axes(b: OpMaker, site: Site) -> Ints:
+def _axes(b: OpMaker, site: GradientSite) -> Ints:
     return axes_in(site.attrs["axes"], b.rank(site.operand(0)))
 
 
 @gradient("nn.reduce_sum")
-def reduce_sum(b: OpMaker, site: Site) -> Cotangents:
+def reduce_sum(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy for every element of the sum."""
     shape = b.shape(site.operand(0))
     kept = _kept(b, site, site.dy)
@@ -32,7 +32,7 @@ def reduce_sum(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.reduce_mean")
-def reduce_mean(b: OpMaker, site: Site) -> Cotangents:
+def reduce_mean(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy over the number of elements."""
     shape = b.shape(site.operand(0))
     count = max(elements([shape[i] for i in _axes(b, site)]), 1)
@@ -41,7 +41,7 @@ def reduce_mean(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.reduce_max", "nn.reduce_min")
-def reduce_extreme(b: OpMaker, site: Site) -> Cotangents:
+def reduce_extreme(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy for the extreme element, in equal shares if there are several."""
     x = site.operand(0)
     if not _axes(b, site):
@@ -52,7 +52,7 @@ def reduce_extreme(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.reduce_prod")
-def reduce_prod(b: OpMaker, site: Site) -> Cotangents:
+def reduce_prod(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy times the product of all other elements."""
     x, axes = site.operand(0), _axes(b, site)
     if not axes:
@@ -81,14 +81,14 @@ def product_of_others(b: OpMaker, x: SSAValue, product: SSAValue, zeros: SSAValu
 
 
 @gradient("nn.cumsum")
-def cumsum(b: OpMaker, site: Site) -> Cotangents:
+def cumsum(b: OpMaker, site: GradientSite) -> Cotangents:
     """The cumulative sum of dy in the other direction."""
     attrs = {**site.attrs, "reverse": not site.attrs["reverse"]}
     return [b.nn("cumsum", site.dy, **attrs)]
 
 
 @gradient("nn.cumprod")
-def cumprod(b: OpMaker, site: Site) -> Cotangents:
+def cumprod(b: OpMaker, site: GradientSite) -> Cotangents:
     """The sum of dy y over the products that x is in, over x; for the first 0 with the products that 1 in its place gives."""
     x, attrs = site.operand(0), site.attrs
     turned = {**attrs, "reverse": not attrs["reverse"]}

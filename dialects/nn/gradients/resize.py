@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.kernels.resampling import Sampling, taps
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient, total
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient, no_gradient, total
 from ttc.dialects.nn.gradients.pool import along_axes
 from ttc.dialects.nn.making import OpMaker
 
@@ -17,7 +17,7 @@ no_gradient("its scales are data, on which its shape and its samples depend", "n
 
 
 @gradient("nn.resize")
-def resize(b: OpMaker, site: Site) -> Cotangents:
+def resize(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy along each dimension times the matrix that says how much of each element is in each sample."""
     shape = b.shape(site.operand(0))
     matrices = [_matrix(site.attrs, len(shape), axis, size) for axis, size in enumerate(shape)]

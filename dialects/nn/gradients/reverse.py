@@ -11,7 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.ir.spec import DYNAMIC, STORED_ONLY, Spec, spec_of
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Refused, Site
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, GradientSite, NoGradient
 from ttc.dialects.nn.making import OpMaker
 
 
@@ -93,11 +93,11 @@ def _apply(b: OpMaker, op: Operation, operands: Cotangents, cotangents: Cotangen
     rule = GRADIENTS.of(op.name) if isinstance(op, NNOp) else None
     if rule is None or not isinstance(op, NNOp):
         reason = GRADIENTS.refusal(op.name) or "dialect nn does not have the op"
-        raise Refused("E0506", f"{op.name} has no gradient: {reason}", where=where(op))
+        raise NoGradient("E0506", f"{op.name} has no gradient: {reason}", where=where(op))
     for value in (*operands, *op.results):
         if value is not None and DYNAMIC in spec_of(value.type).shape:
-            raise Refused("E0506", f"{op.name} has no gradient here: a shape depends on data", where=where(op))
-    return rule(b, Site(op.name, tuple(operands), tuple(op.results), op.plain_attrs(), tuple(cotangents), tuple(asked), op))
+            raise NoGradient("E0506", f"{op.name} has no gradient here: a shape depends on data", where=where(op))
+    return rule(b, GradientSite(op.name, tuple(operands), tuple(op.results), op.plain_attrs(), tuple(cotangents), tuple(asked), op))
 
 
 def _sum(b: OpMaker, parts: list[SSAValue]) -> SSAValue:

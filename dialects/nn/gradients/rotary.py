@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, unbroadcast
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient, unbroadcast
 from ttc.dialects.nn.making import OpMaker, part
 
 
 @gradient("nn.rotary_embedding")
-def rotary_embedding(b: OpMaker, site: Site) -> Cotangents:
+def rotary_embedding(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of a rotary embedding: of x dy cos - rotated(dy sin), as rotating is antisymmetric; of cos and sin dy x and dy
     rotated(x).
     """

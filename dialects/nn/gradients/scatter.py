@@ -8,7 +8,7 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient
 from ttc.dialects.nn.gradients.reduce import product_of_others
 from ttc.dialects.nn.making import OpMaker, filled, zeros
 
@@ -28,7 +28,7 @@ class _Places:
 
 
 @gradient("nn.scatter_elements")
-def scatter_elements(b: OpMaker, site: Site) -> Cotangents:
+def scatter_elements(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of x and the updates of scatter_elements; see `_scattered`."""
     indices, axis = site.operand(1), site.attrs["axis"]
     places = _Places(
@@ -39,7 +39,7 @@ def scatter_elements(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.scatter_nd")
-def scatter_nd(b: OpMaker, site: Site) -> Cotangents:
+def scatter_nd(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return cotangents of x and the updates of scatter_nd; see `_scattered`."""
     indices = site.operand(1)
     places = _Places(
@@ -49,24 +49,24 @@ def scatter_nd(b: OpMaker, site: Site) -> Cotangents:
     return _scattered(b, site, places)
 
 
-def _scattered(b: OpMaker, site: Site, places: _Places) -> Cotangents:
+def _scattered(b: OpMaker, site: GradientSite, places: _Places) -> Cotangents:
     """Cotangents of x and of the updates, by what the op makes of elements that meet."""
     rule = {"none": _replaced, "add": _added, "mul": _multiplied}.get(site.attrs["reduction"], _extreme)
     of_x, of_updates = rule(b, site, places)
     return [of_x, None, of_updates]
 
 
-def _added(b: OpMaker, site: Site, places: _Places) -> Cotangents:
+def _added(b: OpMaker, site: GradientSite, places: _Places) -> Cotangents:
     return [site.dy, places.read(site.dy) if site.wanted[2] else None]
 
 
-def _replaced(b: OpMaker, site: Site, places: _Places) -> Cotangents:
+def _replaced(b: OpMaker, site: GradientSite, places: _Places) -> Cotangents:
     """x counts where nothing was written; each update counts, as in PyTorch, which leaves open which of several at one place is kept."""
     of_x = places.write(site.dy, zeros(b, site.operand(2)), "none") if site.wanted[0] else None
     return [of_x, places.read(site.dy) if site.wanted[2] else None]
 
 
-def _multiplied(b: OpMaker, site: Site, places: _Places) -> Cotangents:
+def _multiplied(b: OpMaker, site: GradientSite, places: _Places) -> Cotangents:
     """dy times the product of all other factors at the place."""
     x, updates = site.operand(0), site.operand(2)
     zero, one = b.scalar(0, x), b.scalar(1, x)
@@ -80,7 +80,7 @@ def _multiplied(b: OpMaker, site: Site, places: _Places) -> Cotangents:
     return [of_x, b.nn("mul", places.read(site.dy), others)]
 
 
-def _extreme(b: OpMaker, site: Site, places: _Places) -> Cotangents:
+def _extreme(b: OpMaker, site: GradientSite, places: _Places) -> Cotangents:
     """dy for the extreme element of each place, in equal shares if there are several."""
     x, updates = site.operand(0), site.operand(2)
     kept = b.cast(b.nn("equal", x, site.y), b.dtype(x))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient
 from ttc.dialects.nn.making import OpMaker, zeros
 
 
 @gradient("nn.topk")
-def topk(b: OpMaker, site: Site) -> Cotangents:
+def topk(b: OpMaker, site: GradientSite) -> Cotangents:
     """The values' cotangents where the values came from."""
     values = site.cotangents[0]
     if values is None:
@@ -17,6 +17,6 @@ def topk(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.reverse_sequence")
-def reverse_sequence(b: OpMaker, site: Site) -> Cotangents:
+def reverse_sequence(b: OpMaker, site: GradientSite) -> Cotangents:
     """dy with the order undone: by the op itself."""
     return [b.nn("reverse_sequence", site.dy, site.operand(1), **site.attrs), None]

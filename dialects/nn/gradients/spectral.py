@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.gradients.base import Cotangents, Site, cotangent, gradient, padded
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, cotangent, gradient, padded
 from ttc.dialects.nn.making import OpMaker, part
 
 
@@ -17,7 +17,7 @@ def _fitted(b: OpMaker, x: SSAValue, axis: int, size: int) -> SSAValue:
 
 
 @gradient("nn.fft")
-def fft(b: OpMaker, site: Site) -> Cotangents:
+def fft(b: OpMaker, site: GradientSite) -> Cotangents:
     """The sum of the complex dy times the conjugate factors: the inverse transform times its size, or the transform over it."""
     real, imaginary = site.operand(0), site.operands[1]
     shape, size, inverse = b.shape(real), site.attrs["size"], site.attrs["inverse"]
@@ -31,7 +31,7 @@ def fft(b: OpMaker, site: Site) -> Cotangents:
 
 
 @gradient("nn.irfft")
-def irfft(b: OpMaker, site: Site) -> Cotangents:
+def irfft(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return the one-sided transform of dy over its size; elements that stand for their mirror image, too, count twice."""
     shape, size = b.shape(site.operand(0)), site.attrs["size"]
     axis = axis_in(site.attrs["axis"], len(shape))

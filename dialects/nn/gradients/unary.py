@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.formulas import Formula
-from ttc.dialects.nn.gradients.base import Cotangents, Site, gradient, no_gradient
+from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient, no_gradient
 from ttc.dialects.nn.gradients.elementwise import unary
 from ttc.dialects.nn.gradients.reverse import is_differentiable
 from ttc.dialects.nn.making import OpMaker
@@ -42,7 +42,7 @@ def log(dy: Formula, x: Formula, y: Formula) -> Formula:
 
 
 @gradient("nn.sqrt")
-def square_root(b: OpMaker, site: Site) -> Cotangents:
+def square_root(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return the cotangent of x for y = sqrt x: dy / (2 y).
 
     At 0 that is infinite, and not a number for what x is computed from; for the root of a sum or mean, as norms and deviations are, it is
@@ -92,19 +92,19 @@ def erf(dy: Formula, x: Formula, y: Formula) -> Formula:
 
 
 @gradient("nn.sign", "nn.floor", "nn.ceil", "nn.round")
-def constant_almost_everywhere(b: OpMaker, site: Site) -> Cotangents:
+def constant_almost_everywhere(b: OpMaker, site: GradientSite) -> Cotangents:
     """0, also where the op jumps."""
     return [None]
 
 
 @gradient("nn.identity")
-def identity(b: OpMaker, site: Site) -> Cotangents:
+def identity(b: OpMaker, site: GradientSite) -> Cotangents:
     """Return dy, the cotangent of x for y = x."""
     return [site.dy]
 
 
 @gradient("nn.cast")
-def cast(b: OpMaker, site: Site) -> Cotangents:
+def cast(b: OpMaker, site: GradientSite) -> Cotangents:
     """The cotangent in the operand's dtype."""
     before: Any = b.spec(site.operand(0))
     return [b.cast(site.dy, before.dtype) if is_differentiable(before) else None]

@@ -14,7 +14,7 @@ from ttc.dialects.nn.training.settings import Named, named
 
 
 @record(eq=False)
-class Site:
+class ParameterUpdate:
     """One parameter that is to be updated.
 
     Args:
@@ -79,19 +79,19 @@ class Optimizer(Named, ABC):
         """States of each parameter by name, with the number they all start with."""
 
     @abstractmethod
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         """Return the new values of the parameter and its states."""
 
-    def gradient(self, site: Site) -> Formula:
+    def gradient(self, site: ParameterUpdate) -> Formula:
         """The gradient of what is made smaller."""
         return -site.gradient if self.maximize else site.gradient
 
-    def decayed(self, site: Site) -> Formula:
+    def decayed(self, site: ParameterUpdate) -> Formula:
         """The gradient, with that of the weights' squares."""
         found = self.gradient(site)
         return found + site.parameter * site.number("weight_decay") if self._has(site, "weight_decay") else found
 
-    def _has(self, site: Site, name: str) -> bool:
+    def _has(self, site: ParameterUpdate, name: str) -> bool:
         return name in site.numbers or getattr(self, name) != 0
 
 
@@ -134,7 +134,7 @@ class SGD(Optimizer):
     def slots(self) -> dict[str, float]:
         return {"momentum_buffer": 0.0} if self.momentum else {}
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         gradient, rate = self.decayed(site), site.number("lr")
         if not self._has(site, "momentum"):
             return site.parameter - gradient * rate, {}
@@ -153,12 +153,12 @@ class _Moments(Optimizer):
     beta1: float
     beta2: float
 
-    def moments(self, site: Site, gradient: Formula) -> tuple[Formula, Formula]:
+    def moments(self, site: ParameterUpdate, gradient: Formula) -> tuple[Formula, Formula]:
         """The new means of gradients and of their squares."""
         mean = _moved(site.states["exp_avg"], gradient, site.number("beta1"))
         return mean, _moved(site.states["exp_avg_sq"], gradient * gradient, site.number("beta2"))
 
-    def corrections(self, site: Site) -> tuple[Formula, Formula]:
+    def corrections(self, site: ParameterUpdate) -> tuple[Formula, Formula]:
         """1 - beta^step of both means, of rank 0."""
         return 1.0 - _power(site.number("beta1"), site.step), 1.0 - _power(site.number("beta2"), site.step)
 
@@ -188,10 +188,10 @@ class Adam(_Moments):
     def slots(self) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0} | ({"max_exp_avg_sq": 0.0} if self.amsgrad else {})
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         return self._stepped(site, site.parameter, self.decayed(site))
 
-    def _stepped(self, site: Site, parameter: Formula, gradient: Formula) -> Updated:
+    def _stepped(self, site: ParameterUpdate, parameter: Formula, gradient: Formula) -> Updated:
         mean, square = self.moments(site, gradient)
         states = {"exp_avg": mean, "exp_avg_sq": square}
         largest = square
@@ -213,7 +213,7 @@ class AdamW(Adam):
     NAME: ClassVar[str] = "adamw"
     weight_decay: float = 1e-2
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         parameter = site.parameter
         if self._has(site, "weight_decay"):
             parameter = parameter * (1.0 - _product(site.number("lr"), site.number("weight_decay")))
@@ -246,7 +246,7 @@ class RMSprop(Optimizer):
         more = [*(["grad_avg"] if self.centered else []), *(["momentum_buffer"] if self.momentum else [])]
         return {"square_avg": 0.0, **dict.fromkeys(more, 0.0)}
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         gradient, rate = self.decayed(site), site.number("alpha")
         square = _moved(site.states["square_avg"], gradient * gradient, rate)
         states, spread = {"square_avg": square}, square
@@ -284,7 +284,7 @@ class Adagrad(Optimizer):
     def slots(self) -> dict[str, float]:
         return {"sum": self.initial_accumulator_value}
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         gradient, rate = self.decayed(site), site.number("lr")
         total = site.states["sum"] + gradient * gradient
         if self._has(site, "lr_decay"):
@@ -314,7 +314,7 @@ class LAMB(_Moments):
     def slots(self) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         mean, square = self.moments(site, self.gradient(site))
         states = {"exp_avg": mean, "exp_avg_sq": square}
         if self.bias_correction:
@@ -360,7 +360,7 @@ class LARS(Optimizer):
     def slots(self) -> dict[str, float]:
         return {"momentum_buffer": 0.0} if self.momentum else {}
 
-    def updated(self, site: Site) -> Updated:
+    def updated(self, site: ParameterUpdate) -> Updated:
         gradient = self.gradient(site)
         size, slope = _norm(site.parameter), _norm(gradient)
         below = slope + site.number("eps")

@@ -18,7 +18,7 @@ from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.core.shapes import Shape
 from ttc.dialects.nn.counts import COUNTS, Count, nothing, one_each
-from ttc.dialects.tile.facts.steps import Step
+from ttc.dialects.tile.facts.steps import CompositeStep
 
 ShapeRule: TypeAlias = "Callable[..., Shape | list[Shape]]"
 _RuleT = TypeVar("_RuleT", bound=ShapeRule)
@@ -132,7 +132,7 @@ class Fact(NamedTuple):
     rows_only: bool = False
     as_nn: bool = False
     passes: int = 1
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CompositeStep, ...] = ()
     trailing: bool = False
 
     @property

@@ -14,7 +14,7 @@ STATISTICS = frozenset({"max", "mean", "sum"})
 """Functions that give one number for each row, by the names that `tile.reduce` has for them."""
 
 
-class Step(NamedTuple):
+class CompositeStep(NamedTuple):
     """One step: a statistic, or an elementwise function by its name in nn, of values that have names.
 
     Args:
@@ -33,16 +33,16 @@ class Step(NamedTuple):
         return self.fn in STATISTICS
 
 
-def steps(*lines: str) -> tuple[Step, ...]:
+def steps(*lines: str) -> tuple[CompositeStep, ...]:
     """Return the steps that lines of the form `result = function value ...` state."""
-    found: list[Step] = []
+    found: list[CompositeStep] = []
     for line in lines:
         result, _, call = line.partition(" = ")
         fn, *values = call.split()
-        found.append(Step(result, fn, tuple(values)))
+        found.append(CompositeStep(result, fn, tuple(values)))
     return tuple(found)
 
 
-def taken(all_steps: Collection[Step], absent: Collection[str]) -> list[Step]:
+def taken(all_steps: Collection[CompositeStep], absent: Collection[str]) -> list[CompositeStep]:
     """Return the steps without those that take an operand that the op at hand lacks."""
     return [step for step in all_steps if not set(step.values) & set(absent)]

@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.instructions import check_instructions
 from ttc.dialects.netlist.model import Instruction, Program
 from ttc.runtime.machine.limits import Limits, Meter
-from ttc.runtime.machine.stepper import Actions, Setting, Stepper
+from ttc.runtime.machine.stepper import Actions, ResolvedSetting, Stepper
 
 
 def parse(text: str) -> list[Instruction]:
@@ -24,7 +24,7 @@ class Graphs(Actions):
     def __init__(self) -> None:
         self.executed = ""
 
-    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+    def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
         self.executed += graph
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.dialects.netlist.conftest import BASE, HEADER, TILE_BYTES
 from ttc.dialects.netlist.model import Netlist
-from ttc.dialects.netlist.occupancy import ChannelUse, Held, align, most_alive, occupancy, use_of
+from ttc.dialects.netlist.occupancy import ChannelUse, HeldBytes, align, most_alive, occupancy, use_of
 
 
 def test_most_alive() -> None:
-    assert most_alive([Held(0, 10, 0, 1), Held(10, 15, 1, 2), Held(0, 12, 2, 2)]) == 17
+    assert most_alive([HeldBytes(0, 10, 0, 1), HeldBytes(10, 15, 1, 2), HeldBytes(0, 12, 2, 2)]) == 17
     assert most_alive([]) == 0
 
 
@@ -20,7 +20,7 @@ def test_align() -> None:
 
 def test_peak_bound_and_fragmentation() -> None:
     """A hole under a range counts for the peak alone; channels peak at different times."""
-    use = use_of(3, {0: [Held(100, 150, 0, 0), Held(200, 250, 0, 0)], 2: [Held(100, 150, 1, 1)]}, range(3), 100, 1000)
+    use = use_of(3, {0: [HeldBytes(100, 150, 0, 0), HeldBytes(200, 250, 0, 0)], 2: [HeldBytes(100, 150, 1, 1)]}, range(3), 100, 1000)
     assert use.channels == (ChannelUse(0, 150, 100), ChannelUse(1, 0, 0), ChannelUse(2, 50, 50))
     assert (use.chip, use.peak_bytes, use.bound_bytes, use.room_bytes) == (3, 200, 100, 1000)
     assert [c.fragmentation for c in use.channels] == [pytest.approx(1 / 3), 0.0, 0.0]

@@ -6,7 +6,7 @@ import pytest
 
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
 from ttc.passes.netlist.arrange import ChannelMemory, arrange
-from ttc.passes.netlist.channels import Demand
+from ttc.passes.netlist.channels import ChannelDemand
 
 BASE = 96
 
@@ -17,7 +17,7 @@ def memory(channels: int, room: int, policy: str = "traffic", first_channel: int
 
 @pytest.mark.parametrize("policy", DRAM_PLACEMENTS)
 def test_buffers_alive_together_do_not_overlap(policy: str) -> None:
-    demands = [Demand(f"q{i}", 992 + 32 * i, 3, i % 5, i % 5 + 2, ((i % 5, 64),)) for i in range(40)]
+    demands = [ChannelDemand(f"q{i}", 992 + 32 * i, 3, i % 5, i % 5 + 2, ((i % 5, 64),)) for i in range(40)]
     found = arrange(demands, memory(4, 1 << 17, policy), 7)
     assert found.failed == []
     blocks = [(c, a, d) for d in demands for c, a in found.places[d.name]]
@@ -31,31 +31,35 @@ def test_buffers_alive_together_do_not_overlap(policy: str) -> None:
 
 
 def test_buffers_of_a_queue_lie_one_after_another_in_a_channel() -> None:
-    found = arrange([Demand("w", 64, 6, 0, 0)], memory(2, 1 << 12, "round_robin"), 1)
+    found = arrange([ChannelDemand("w", 64, 6, 0, 0)], memory(2, 1 << 12, "round_robin"), 1)
     assert found.places["w"] == ((0, 96), (1, 96), (0, 160), (1, 160), (0, 224), (1, 224))
 
 
 def test_a_run_of_buffers_is_parted_where_only_pieces_fit() -> None:
     """Two buffers of `b` fit the two gaps under `a`, but not one behind the other."""
-    a = [Demand("a0", 64, 1, 0, 0, channel=0), Demand("a1", 64, 1, 1, 1, channel=0), Demand("top", 128, 1, 0, 1, channel=0)]
-    found = arrange([*a, Demand("b", 64, 2, 2, 2, channel=0)], memory(1, 192), 3)
+    a = [
+        ChannelDemand("a0", 64, 1, 0, 0, channel=0),
+        ChannelDemand("a1", 64, 1, 1, 1, channel=0),
+        ChannelDemand("top", 128, 1, 0, 1, channel=0),
+    ]
+    found = arrange([*a, ChannelDemand("b", 64, 2, 2, 2, channel=0)], memory(1, 192), 3)
     assert found.failed == []
     assert len({address for _, address in found.places["b"]}) == 2
 
 
 def test_what_does_not_fit_is_named() -> None:
-    found = arrange([Demand("large", 4992, 1, 0, 1), Demand("small", 64, 1, 0, 1)], memory(1, 4096), 2)
+    found = arrange([ChannelDemand("large", 4992, 1, 0, 1), ChannelDemand("small", 64, 1, 0, 1)], memory(1, 4096), 2)
     assert found.failed == ["large"]
 
 
 def test_numbers_of_channels_start_where_the_memory_says() -> None:
-    found = arrange([Demand("x", 64, 1, 0, 0)], memory(1, 4096, "greatest_capacity", 4), 1)
+    found = arrange([ChannelDemand("x", 64, 1, 0, 0)], memory(1, 4096, "greatest_capacity", 4), 1)
     assert found.places == {"x": ((4, BASE),)}
 
 
 def test_fragments_send_buffers_to_another_channel() -> None:
     """By the bytes alive at one time channel 0 has room for all; where addresses do not work out, the other channel takes the rest."""
-    demands = [Demand(f"q{i}", 32 * (1 + i % 7), 1, i % 9, i % 9 + (3 if i % 4 == 0 else 1)) for i in range(60)]
+    demands = [ChannelDemand(f"q{i}", 32 * (1 + i % 7), 1, i % 9, i % 9 + (3 if i % 4 == 0 else 1)) for i in range(60)]
     tight = arrange(demands, memory(1, 1 << 16, "closest"), 13).held[0]
     peak = max(h.end for h in tight) - BASE
     found = arrange(demands, memory(2, peak - 32, "closest"), 13)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
-from ttc.passes.netlist.channels import Channels, Demand, Noc
+from ttc.passes.netlist.channels import ChannelDemand, Channels, Noc
 
 
-def chosen(demands: list[Demand], policy: str, *, channels: int = 4, capacity: int = 1 << 20, epochs: int = 4) -> list[list[int | None]]:
+def chosen(
+    demands: list[ChannelDemand], policy: str, *, channels: int = 4, capacity: int = 1 << 20, epochs: int = 4
+) -> list[list[int | None]]:
     """Channels of the buffers of each demand, in turn."""
     state = Channels((capacity,) * channels, epochs, policy)
     return [[state.choose(demand) for _ in range(demand.count)] for demand in demands]
 
 
-def demand(name: str, count: int = 1, size: int = 64, first: int = 0, last: int = 3, **fields: object) -> Demand:
-    return Demand(name, size, count, first, last, **fields)  # pyright: ignore[reportArgumentType]
+def demand(name: str, count: int = 1, size: int = 64, first: int = 0, last: int = 3, **fields: object) -> ChannelDemand:
+    return ChannelDemand(name, size, count, first, last, **fields)  # pyright: ignore[reportArgumentType]
 
 
 def test_round_robin_goes_on_where_it_stopped() -> None:

@@ -9,7 +9,7 @@ from tests.passes.netlist.three_graphs import GRAPHS, QUEUES, RUN, program
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Blocking, Buffer, Grid
 from ttc.dialects.netlist.ops import graphs_of, queues_of
-from ttc.passes.netlist.channels import Demand
+from ttc.passes.netlist.channels import ChannelDemand
 from ttc.passes.netlist.demands import Demands, entries_read, uses_of
 
 N150 = load_target("n150")
@@ -63,7 +63,7 @@ def test_demands() -> None:
     queue = queues_of(unit.module)["a"]
     queue.buffer_bytes, queue.entries, queue.grid = 4100, 1, (1, 2)
     demand = Demands(N150, uses_of(unit.module), 3).of(queue, (0, 1), 4)
-    assert demand == Demand("a", 4128, 2, 0, 1, ((1, 4100), (3, 4100)), (), 0, 4)
+    assert demand == ChannelDemand("a", 4128, 2, 0, 1, ((1, 4100), (3, 4100)), (), 0, 4)
     assert Demands(N150, uses_of(unit.module), 3).of(queue, None, None).last == 2
 
 

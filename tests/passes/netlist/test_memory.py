@@ -3,11 +3,11 @@
 import random
 import time
 
-from ttc.dialects.netlist.occupancy import Held, most_alive
-from ttc.passes.netlist.memory import Block, Packing, pack
+from ttc.dialects.netlist.occupancy import HeldBytes, most_alive
+from ttc.passes.netlist.memory import MemoryBlock, MemoryPacking, pack
 
 
-def overlaps(blocks: list[Block], packing: Packing) -> list[tuple[int, int]]:
+def overlaps(blocks: list[MemoryBlock], packing: MemoryPacking) -> list[tuple[int, int]]:
     found = []
     for i, (a, x) in enumerate(zip(blocks, packing.addresses, strict=True)):
         for j, (b, y) in enumerate(zip(blocks[:i], packing.addresses, strict=False)):
@@ -17,27 +17,27 @@ def overlaps(blocks: list[Block], packing: Packing) -> list[tuple[int, int]]:
     return found
 
 
-def bound(blocks: list[Block]) -> int:
-    return most_alive(Held(0, b.size_bytes, b.first, b.last) for b in blocks)
+def bound(blocks: list[MemoryBlock]) -> int:
+    return most_alive(HeldBytes(0, b.size_bytes, b.first, b.last) for b in blocks)
 
 
 def test_an_address_is_used_again_after_its_first_holder_died() -> None:
-    packing = pack([Block(512, 0, 1), Block(512, 2, 3), Block(512, 4, 4)], 96)
-    assert packing == Packing((96, 96, 96), 512)
+    packing = pack([MemoryBlock(512, 0, 1), MemoryBlock(512, 2, 3), MemoryBlock(512, 4, 4)], 96)
+    assert packing == MemoryPacking((96, 96, 96), 512)
 
 
 def test_what_lives_all_the_time_lies_at_the_bottom() -> None:
-    packing = pack([Block(64, 1, 1), Block(128, 0, 9), Block(32, 3, 3), Block(32, 0, 9)], 0)
-    assert packing == Packing((160, 0, 160, 128), 224)
+    packing = pack([MemoryBlock(64, 1, 1), MemoryBlock(128, 0, 9), MemoryBlock(32, 3, 3), MemoryBlock(32, 0, 9)], 0)
+    assert packing == MemoryPacking((160, 0, 160, 128), 224)
 
 
 def test_nothing_takes_nothing() -> None:
-    assert pack([], 4096) == Packing((), 0)
+    assert pack([], 4096) == MemoryPacking((), 0)
 
 
 def test_a_gap_is_filled() -> None:
     """The long one leaves no hole that the short ones could not share."""
-    blocks = [Block(96, 0, 2), Block(32, 0, 5), Block(64, 3, 5), Block(32, 3, 5)]
+    blocks = [MemoryBlock(96, 0, 2), MemoryBlock(32, 0, 5), MemoryBlock(64, 3, 5), MemoryBlock(32, 3, 5)]
     packing = pack(blocks, 0)
     assert overlaps(blocks, packing) == []
     assert packing.peak_bytes == bound(blocks) == 128
@@ -49,7 +49,7 @@ def test_random_blocks_come_close_to_the_bound() -> None:
         blocks = []
         for _ in range(60):
             first = generator.randrange(40)
-            blocks.append(Block(32 * generator.randrange(1, 40), first, first + generator.choice([0, 1, 1, 2, 10])))
+            blocks.append(MemoryBlock(32 * generator.randrange(1, 40), first, first + generator.choice([0, 1, 1, 2, 10])))
         packing = pack(blocks, 64)
         assert overlaps(blocks, packing) == []
         assert packing.peak_bytes <= 1.1 * bound(blocks)
@@ -58,7 +58,7 @@ def test_random_blocks_come_close_to_the_bound() -> None:
 
 def test_thousands_of_blocks_are_packed_quickly() -> None:
     generator = random.Random(7)
-    blocks = [Block(32 * generator.randrange(1, 400), e, e + generator.choice([1, 1, 4])) for e in range(300) for _ in range(10)]
+    blocks = [MemoryBlock(32 * generator.randrange(1, 400), e, e + generator.choice([1, 1, 4])) for e in range(300) for _ in range(10)]
     begin = time.process_time()
     packing = pack(blocks, 0)
     seconds = time.process_time() - begin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.chains import chain, residual
 from ttc.dialects.netlist.ops import graphs_of
-from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.nodes import ProblemBuilder
 
 TILE = 4128
 """Bytes of a tile of Float32."""
@@ -13,7 +13,7 @@ TILE = 4128
 
 def test_a_chain() -> None:
     unit = parse_unit(chain(3, 64, 8))
-    problem = Builder(unit).problem(graphs_of(unit.module)["g"])
+    problem = ProblemBuilder(unit).problem(graphs_of(unit.module)["g"])
     assert problem.input_count == 8
     assert [node.reads for node in problem.nodes] == [(), (0,), (1,)]
     assert [node.queue_bytes for node in problem.nodes] == [4 * TILE, 0, 0]  # weights are none of it
@@ -24,13 +24,13 @@ def test_a_chain() -> None:
 
 def test_weights_may_be_held() -> None:
     unit = parse_unit(chain(2, 64))
-    first, _ = Builder(unit).problem(graphs_of(unit.module)["g"]).nodes
+    first, _ = ProblemBuilder(unit).problem(graphs_of(unit.module)["g"]).nodes
     assert {c.held_bytes for c in first.found.all} == {4 * TILE}
 
 
 def test_a_value_read_twice_has_two_readers() -> None:
     unit = parse_unit(residual(1, 64))
-    problem = Builder(unit).problem(graphs_of(unit.module)["g"])
+    problem = ProblemBuilder(unit).problem(graphs_of(unit.module)["g"])
     assert problem.nodes[-1].reads == (0, 1)
     assert problem.nodes[0].kind != problem.nodes[1].kind
     assert problem.last_reader == [2, 2, 2]

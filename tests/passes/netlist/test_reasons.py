@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.passes.tile_to_netlist.made import candidate, chain, small
 from ttc.dialects.netlist.model import Grid
 from ttc.passes.netlist.reasons import considered, decided
-from ttc.passes.tile_to_netlist.blocking import Found
+from ttc.passes.tile_to_netlist.blocking import Blockings
 from ttc.passes.tile_to_netlist.epochs import Epoch, Placed
 from ttc.passes.tile_to_netlist.refusals import TooLarge
 
 ONE, TWO, FOUR = candidate(1, 1, 400), candidate(1, 2, 220), candidate(2, 2, 130)
-FOUND = Found((ONE, TWO, FOUR), (ONE, TWO, FOUR), (), (TooLarge(1, 3, 2_000_000, (4, 4)),))
+FOUND = Blockings((ONE, TWO, FOUR), (ONE, TWO, FOUR), (), (TooLarge(1, 3, 2_000_000, (4, 4)),))
 
 
 def epoch() -> Epoch:

@@ -8,7 +8,7 @@ from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.chains import chain, residual
 from ttc.dialects.netlist.model import Grid
 from ttc.dialects.netlist.ops import graphs_of, queues_of
-from ttc.passes.netlist.nodes import Builder
+from ttc.passes.netlist.nodes import ProblemBuilder
 from ttc.passes.netlist.trial import Trial
 from ttc.passes.tile_to_netlist.epochs import Placed
 from ttc.runtime.perf.rates import rates_of
@@ -18,7 +18,7 @@ def on_trial(text: str) -> tuple[Trial, list[Placed]]:
     """A trial of the only graph, and its ops in a row on the fewest cores each."""
     unit = parse_unit(text)
     graph = graphs_of(unit.module)["g"]
-    candidates = [node.found.front[0] for node in Builder(unit).problem(graph).nodes]
+    candidates = [node.found.front[0] for node in ProblemBuilder(unit).problem(graph).nodes]
     placed = [Placed(c, Grid(0, i, c.rows, c.cols), c.buffers) for i, c in enumerate(candidates)]
     return Trial(unit, graph, graph.ops, queues_of(unit.module)), placed
 

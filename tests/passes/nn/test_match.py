@@ -7,7 +7,7 @@ import pytest
 from tests.passes.conftest import parse
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.passes.nn import match
-from ttc.passes.nn.match import MAX_EXPRESSION, Constants, is_constant
+from ttc.passes.nn.match import MAX_EXPRESSION, KnownConstants, is_constant
 
 LINKS = MAX_EXPRESSION + 8
 
@@ -31,7 +31,7 @@ def chain(doubled: bool) -> str:
 def test_constants_are_those_of_a_walk(doubled: bool) -> None:
     (function,) = entry_functions(parse(chain(doubled)).module)
     values = [result for op in function.body.block.ops for result in op.results]
-    constants = Constants()
+    constants = KnownConstants()
     found = [value in constants for value in values]
     assert found == [is_constant(value) for value in values]
     assert found == [True] * (1 + MAX_EXPRESSION) + [False] * (LINKS - MAX_EXPRESSION + 1)
@@ -42,6 +42,6 @@ def test_a_chain_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     walk = match._expression_ops  # noqa: SLF001
     monkeypatch.setattr(match, "_expression_ops", lambda owner: [walked.append(owner), walk(owner)][1])
     (function,) = entry_functions(parse(chain(doubled=False)).module)
-    constants = Constants()
+    constants = KnownConstants()
     assert sum(result in constants for op in function.body.block.ops for result in op.results) == 1 + MAX_EXPRESSION
     assert len(walked) <= 2

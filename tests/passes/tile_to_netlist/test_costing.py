@@ -5,7 +5,7 @@ from __future__ import annotations
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Blocking
-from ttc.passes.tile_to_netlist.costing import Costs, Template
+from ttc.passes.tile_to_netlist.costing import Costs, CostTemplate
 from ttc.runtime.perf.base import OpView
 
 COSTS = Costs(load_target("n150"))
@@ -17,7 +17,7 @@ def tensor(*shape: int) -> TensorType:
 
 
 VIEW = OpView("matmul", {}, (tensor(128, 256), tensor(256, 512), None), tensor(128, 512), "HiFi4")
-TEMPLATE = Template.of(VIEW)
+TEMPLATE = CostTemplate.of(VIEW)
 BLOCKING = Blocking(1, (2, 4), (1, 2))
 """Of 2 x 2 cores: 2 x 8 tiles each."""
 

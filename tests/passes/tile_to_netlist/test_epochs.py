@@ -13,24 +13,25 @@ from tests.passes.tile_to_netlist.made import chain as made_chain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType
-from ttc.passes.tile_to_netlist.blocking import Found, Subject, find
-from ttc.passes.tile_to_netlist.epochs import EFFORTS, Placed, Verdict, cut
-from ttc.passes.tile_to_netlist.problem import Node, Problem
+from ttc.passes.tile_to_netlist.blocking import Blockings, BlockingSubject, find
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, PackingVerdict, Placed, cut
+from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
 from ttc.runtime.perf.base import OpView
 
 TARGET = load_target("n150")
 
 
-def matmul(n: int, rows: int = 128) -> Found:
+def matmul(n: int, rows: int = 128) -> Blockings:
     tensors = [TensorType(shape, "Float16_b", "tiles(32, 32)") for shape in ((rows, 256), (256, n), (rows, n))]
     view = OpView("matmul", {}, (tensors[0], tensors[1], None), tensors[2], "HiFi4")
-    return find(Subject(view, frozenset({1})), TARGET)
+    return find(BlockingSubject(view, frozenset({1})), TARGET)
 
 
 def chain(widths: list[int], input_count: int) -> Problem:
     known = {n: matmul(n) for n in set(widths)}
     nodes = [
-        Node(known[n], n, (i - 1,) if i else (), 0 if i else 1 << 16, n * 256, stored=i + 1 == len(widths)) for i, n in enumerate(widths)
+        ProblemNode(known[n], n, (i - 1,) if i else (), 0 if i else 1 << 16, n * 256, stored=i + 1 == len(widths))
+        for i, n in enumerate(widths)
     ]
     return Problem(nodes, TARGET, input_count)
 
@@ -76,8 +77,8 @@ def test_two_ops_side_by_side_or_in_turn() -> None:
 def test_an_epoch_that_stands_still_is_never_chosen() -> None:
     """The judge says that the first and the last op must not meet: more cuts are made than time alone asks for."""
 
-    def judge(begin: int, placed: Sequence[Placed]) -> Verdict:
-        return Verdict(tuple(placed), inf if len(placed) > 2 else 1000.0)
+    def judge(begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+        return PackingVerdict(tuple(placed), inf if len(placed) > 2 else 1000.0)
 
     for effort in EFFORTS:
         epochs = cut(made_chain([even(1000, 2)] * 5, small(3, 3), 8), effort, judge)

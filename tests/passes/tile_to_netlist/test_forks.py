@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttc.dialects.netlist.model import Buffer
-from ttc.passes.tile_to_netlist.forks import Member, Shortage, Wait, buffered, enlarge, held, waits
+from ttc.passes.tile_to_netlist.forks import ForkMember, Shortage, Wait, buffered, enlarge, held, waits
 
-PLAIN = Member((), 0.125, 8, (Buffer("out", 8, 100, 2),), 10_000)
+PLAIN = ForkMember((), 0.125, 8, (Buffer("out", 8, 100, 2),), 10_000)
 
 
-def diamond(lag: float, free: int, cores: int = 1) -> list[Member]:
+def diamond(lag: float, free: int, cores: int = 1) -> list[ForkMember]:
     """0 feeds 1, and 1 and 0 feed 2, which reads 0 as its second operand."""
     middle = replace(PLAIN, reads=((0, 0, 8.0),), lag=lag, buffers=(Buffer("in0", 8, 100, 2), *PLAIN.buffers))
     buffers = (Buffer("in0", 8, 100, 2), Buffer("in1", 8, 100, 2), *PLAIN.buffers)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.passes.tile_to_netlist.made import candidate, chain, even, found, small
 from ttc.passes.tile_to_netlist.forks import Shortage
-from ttc.passes.tile_to_netlist.packer import EFFORTS, Packer, Placed, Verdict
+from ttc.passes.tile_to_netlist.packer import EFFORTS, Packer, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import paced
 
@@ -37,9 +37,9 @@ def test_what_finds_no_place() -> None:
 def test_an_op_short_of_l1_gets_more_cores() -> None:
     """The judge lets the second op pass on two cores alone; on one it is slow for want of room."""
 
-    def judge(begin: int, placed: Sequence[Placed]) -> Verdict:
+    def judge(begin: int, placed: Sequence[Placed]) -> PackingVerdict:
         short = placed[1].candidate.cores < 2
-        return Verdict(tuple(placed), 9000.0 if short else 1000.0, (Shortage(1, 1 << 20),) if short else ())
+        return PackingVerdict(tuple(placed), 9000.0 if short else 1000.0, (Shortage(1, 1 << 20),) if short else ())
 
     problem = chain([found(candidate(1, 2, 500)), found(candidate(1, 1, 100), candidate(1, 2, 50))], small(), 64)
     verdict = packer(problem, judge).settle(0, 2)

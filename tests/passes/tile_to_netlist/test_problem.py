@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.tile_to_netlist.made import candidate, found, small
-from ttc.passes.tile_to_netlist.problem import Node, Problem, Traffic
+from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode, Traffic
 
 ONE = found(candidate(1, 1, 100))
 
@@ -11,7 +11,7 @@ ONE = found(candidate(1, 1, 100))
 def diamond() -> Problem:
     """0 feeds 1 and 3, 1 feeds 2, 2 feeds 3, whose result is stored; results of 10, 20, 30 and 40 bytes."""
     reads = [(), (0,), (1,), (0, 2)]
-    nodes = [Node(ONE, 0, r, 5 if i == 0 else 0, 10 * (i + 1), stored=i == 3) for i, r in enumerate(reads)]
+    nodes = [ProblemNode(ONE, 0, r, 5 if i == 0 else 0, 10 * (i + 1), stored=i == 3) for i, r in enumerate(reads)]
     return Problem(nodes, small(), 8)
 
 

@@ -9,7 +9,7 @@ import pytest
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType
-from ttc.passes.tile_to_netlist.blocking import Subject, find
+from ttc.passes.tile_to_netlist.blocking import BlockingSubject, find
 from ttc.passes.tile_to_netlist.limits import Limits
 from ttc.runtime.perf.base import OpView
 
@@ -27,7 +27,7 @@ MAP = OpView("map", {"fn": "relu"}, (tensor(128, 3072),), tensor(128, 3072), "Hi
 def refused(view: OpView, **limits: object) -> Error:
     asked = Limits(text="as asked", **limits)  # pyright: ignore[reportArgumentType]
     with pytest.raises(Error) as caught:
-        find(Subject(view, frozenset({1}), limits=asked), TARGET)
+        find(BlockingSubject(view, frozenset({1}), limits=asked), TARGET)
     assert caught.value.code == "E0504"
     return caught.value
 
@@ -37,7 +37,7 @@ def test_too_large_for_any_grid() -> None:
     with pytest.raises(
         Error, match=r"attention needs [\d,]+ bytes of L1 .* \(best of \d+ grids: \d x \d cores\); n150 has 1,027,968"
     ) as caught:
-        find(Subject(OpView("attention", {}, (wide, wide, wide), wide, "HiFi4")), TARGET)
+        find(BlockingSubject(OpView("attention", {}, (wide, wide, wide), wide, "HiFi4")), TARGET)
     assert caught.value.code == "E0502"
     assert "--format" in (caught.value.hint or "")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.runtime.golden.netlists import execute, flat, found, graph, netlist, op, program, queue, session, streamed
 from ttc.runtime.golden.session import GoldenSession
-from ttc.stimulus.host import Host
+from ttc.stimulus.host import HostSource
 
 
 def test_a_ram_is_read_before_the_ops_of_a_microbatch_write_it():
@@ -67,7 +67,7 @@ def test_sums_of_gradients_are_rounded_where_results_are():
     for rounding, expected in (("none", 1 + 2.0**-10), ("rne", 1.0)):
         plain = session(text).netlist
         graphs = {n: replace(g, ops=tuple(replace(o, rounding=rounding) for o in g.ops)) for n, g in plain.graphs.items()}
-        run = GoldenSession(replace(plain, graphs=graphs), Host(given={"x": np.stack([flat(1), flat(2.0**-5)])}), keep=True)
+        run = GoldenSession(replace(plain, graphs=graphs), HostSource(given={"x": np.stack([flat(1), flat(2.0**-5)])}), keep=True)
         run.run("p")
         assert (found(run, "ram")["acc"] == expected).all()
 

@@ -28,7 +28,7 @@ from ttc.runtime.engines.table import engine_named
 from ttc.runtime.executor import Executor
 from ttc.runtime.loader import load
 from ttc.runtime.machine.session import Session
-from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.netlists import Netlists
 from ttc.runtime.program import Plans, Program, build_program
 from ttc.runtime.tensors import Constants, TensorSource
@@ -57,7 +57,7 @@ def walking(engine: str, dtype: str = "float32", format: str = "Float32", name: 
     b.program("step", [x], [replace(x, name="y", queue="y", kind="output"), update], ["g"])
     b.program("grow", [], [replace(update, name="w", kind="parameter", queue="w2", updates="w")], ["grow_0"])
     tensors = {key: TensorSource.of_array(np.full(size, key == "w0", np.float32), format) for key in ("s0", "w0")}
-    known = Variable("s0", (size,), dtype)
+    known = ManifestVariable("s0", (size,), dtype)
     description = Description("walk", "0.1.0", {}, {"w": replace(known, key="w0")}, {name: known})
     return build_program(b.netlist(), description, tensors, engine=engine)
 
@@ -100,7 +100,7 @@ def test_it_is_a_file_of_the_library_with_names_of_the_model(engine: str, tmp_pa
 
 def test_a_parameter_and_a_state_may_have_one_name(tmp_path: Path, counter):
     netlist, tensors, description = counter
-    description = replace(description, parameters={"counter": Variable("one", (4,), "float32")})
+    description = replace(description, parameters={"counter": ManifestVariable("one", (4,), "float32")})
     session, path = Session(build_program(netlist, description, tensors, engine="reference")), tmp_path / "c"
     session.call("step", {"x": X})
     session.checkpoint(path)
@@ -206,7 +206,7 @@ def test_every_format_survives_bit_by_bit(format_: Any, tmp_path: Path, rng: np.
     value = format_.round(drawn.astype(format_.compute))
     for dtype in {str(format_.array_dtype), str(format_.compute), "float16" if format_.is_float else "int64"}:
         program = walking("reference", dtype, "Float32", size=64)
-        description = replace(program.description, states={"s": Variable("s0", (64,), dtype)}, parameters={})
+        description = replace(program.description, states={"s": ManifestVariable("s0", (64,), dtype)}, parameters={})
         sources = {**program.constants.sources, "s0": TensorSource.of_array(value, format_.name)}
         queues = {
             n: replace(q, tensor=replace(q.tensor, format=format_.name)) if n == "s" else q for n, q in program.netlist.queues.items()

@@ -17,7 +17,7 @@ from ttc.dialects.netlist.model import Argument, Instruction
 from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.machine.device import Device
 from ttc.runtime.machine.session import Session
-from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.program import Program, build_program
 from ttc.runtime.tensors import TensorSource
 
@@ -55,7 +55,7 @@ def looping(engine: str, rounds: int = 3) -> Program:
     steps = (Instruction("loop", (rounds,)), Instruction("execute", ("g",)), Instruction("endloop", ()))
     netlist.programs["step"] = replace(netlist.programs["step"], instructions=steps)
     tensors = {"s": TensorSource.of_array(np.arange(1, 5, dtype=np.float32), "Float32")}
-    return build_program(netlist, Description("t", "0.1.0", {}, {}, {"s": Variable("s", (4,), "float32")}), tensors, engine=engine)
+    return build_program(netlist, Description("t", "0.1.0", {}, {}, {"s": ManifestVariable("s", (4,), "float32")}), tensors, engine=engine)
 
 
 def looped(indices: list[int]) -> list[NDArray]:

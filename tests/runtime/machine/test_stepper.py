@@ -11,7 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.instructions import params_of
 from ttc.dialects.netlist.model import Instruction, Program, QueueSetting
 from ttc.runtime.machine.limits import Limits, Meter
-from ttc.runtime.machine.stepper import Actions, Setting, Stepper
+from ttc.runtime.machine.stepper import Actions, ResolvedSetting, Stepper
 
 
 class Log(Actions):
@@ -19,9 +19,9 @@ class Log(Actions):
 
     def __init__(self) -> None:
         self.done: list[tuple[Any, ...]] = []
-        self.settings: list[Mapping[str, Setting]] = []
+        self.settings: list[Mapping[str, ResolvedSetting]] = []
 
-    def execute(self, graph: str, settings: Mapping[str, Setting]) -> None:
+    def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
         self.done.append(("execute", graph))
         self.settings.append(settings)
 
@@ -100,7 +100,7 @@ def test_settings_follow_variables():
         step("execute", "g", settings=(setting, QueueSetting("r", rd_ptr_global=5))),
     )
     found = log.settings[0]
-    assert found["q"] == Setting("q", True, False, True, 2, 3, None, 4, 0, 0, "g")
+    assert found["q"] == ResolvedSetting("q", True, False, True, 2, 3, None, 4, 0, 0, "g")
     assert found["r"].rd_ptr_global == 5
     assert found["r"].follows is None
 

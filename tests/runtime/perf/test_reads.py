@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.perf.conftest import LAYOUT, matmul, relu, tensor
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Host, Op
-from ttc.runtime.perf.reads import Part, Steps, dims, reads_of, share_of
+from ttc.runtime.perf.reads import ReadPart, ReadSteps, dims, reads_of, share_of
 
 
 def op_of(work: Function, place: Grid, blocking: Blocking) -> Op:
@@ -17,10 +17,13 @@ def op_of(work: Function, place: Grid, blocking: Blocking) -> Op:
 
 
 def test_share_of_the_result() -> None:
-    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(1, (2, 4), (1, 1))) == (Part(0.25, 0.5), Steps(1, 1, 8))
-    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(4, (1, 2), (1, 1))) == (Part(0.25, 0.5), Steps(2, 2, 4))
+    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(1, (2, 4), (1, 1))) == (ReadPart(0.25, 0.5), ReadSteps(1, 1, 8))
+    assert share_of(tensor(8, 8), Grid(0, 0, 4, 2), Blocking(4, (1, 2), (1, 1))) == (ReadPart(0.25, 0.5), ReadSteps(2, 2, 4))
     stacked = TensorType((6, 64, 64), "Float16_b", LAYOUT)
-    assert share_of(stacked, Grid(0, 0, 3, 1), Blocking(2, (2, 2), (1, 1), spread=(3, 1))) == (Part(1.0, 1.0, 1 / 3), Steps(1, 1, 2))
+    assert share_of(stacked, Grid(0, 0, 3, 1), Blocking(2, (2, 2), (1, 1), spread=(3, 1))) == (
+        ReadPart(1.0, 1.0, 1 / 3),
+        ReadSteps(1, 1, 2),
+    )
 
 
 def test_a_map_reads_what_it_computes() -> None:

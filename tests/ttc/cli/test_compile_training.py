@@ -11,7 +11,7 @@ import pytest
 from tests.ttc.comparison.test_engines import Drift
 from ttc.cli.app import main
 from ttc.dialects.netlist.model import Graph, Netlist
-from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Site
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, GradientSite
 from ttc.dialects.nn.making import OpMaker
 from ttc.runtime.engines import table
 from ttc.runtime.engines.base import Plan
@@ -43,7 +43,7 @@ def scaled_rule(monkeypatch: pytest.MonkeyPatch, name: str, factor: float) -> No
     """Let the gradient rule of an op give so many times the cotangent of its first operand."""
     rule = GRADIENTS.rules()[name]
 
-    def wrong(b: OpMaker, site: Site) -> Cotangents:
+    def wrong(b: OpMaker, site: GradientSite) -> Cotangents:
         first, *others = rule(b, site)
         return [None if first is None else b.nn("mul", first, b.scalar(factor, first)), *others]
 

@@ -14,7 +14,7 @@ from ttc.accuracy.distances import Comparison
 from ttc.cli import layers as printed
 from ttc.cli import main
 from ttc.cli.console import Console
-from ttc.comparison.layers import Layer, Layers
+from ttc.comparison.layers import Layers, ModelLayer
 
 Capture = pytest.CaptureFixture[str]
 
@@ -56,8 +56,8 @@ def test_it_needs_a_model_and_one_engine(archive: Path, capsys: Capture) -> None
 
 def layers_of(errors: list[float], reason: str = "") -> Layers:
     """Nodes with these largest differences; the bound is 1e-4."""
-    rows = [Layer(f"n{i}", "relu", (2, -1), ("f",), Comparison(e, e, math.nan, 1.0)) for i, e in enumerate(errors)]
-    rows += [Layer("m", "lstm", (), (), None, reason)] if reason else []
+    rows = [ModelLayer(f"n{i}", "relu", (2, -1), ("f",), Comparison(e, e, math.nan, 1.0)) for i, e in enumerate(errors)]
+    rows += [ModelLayer("m", "lstm", (), (), None, reason)] if reason else []
     return Layers(tuple(rows), "evaluate", {}, ("k",))
 
 

@@ -13,7 +13,7 @@ import pytest
 import ttc
 from ttc.accuracy.distances import Exactness
 from ttc.comparison import layers as module
-from ttc.comparison.layers import Layers, Run, compare_layers
+from ttc.comparison.layers import LayerComparison, Layers, compare_layers
 from ttc.options import RunOptions
 from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.runtime.executor import Executor
@@ -44,7 +44,9 @@ def compared(path: Path, exactness: Exactness = Exactness.FLOAT32, options: RunO
     inputs = {"x": np.random.default_rng(7).standard_normal((4, 16)).astype(np.float32)}
     with Executor(program) as executor:
         outputs = executor.run(inputs)
-        return compare_layers(Run(executor.netlist, executor.description, path, inputs, outputs, options or RunOptions(), exactness))
+        return compare_layers(
+            LayerComparison(executor.netlist, executor.description, path, inputs, outputs, options or RunOptions(), exactness)
+        )
 
 
 @pytest.fixture
@@ -133,7 +135,7 @@ def test_programs_of_pytorch(tmp_path: Path) -> None:
     (argument,) = [a.name for a in program.entry("forward").arguments if a.kind == "input"]
     inputs = {argument: np.random.default_rng(3).standard_normal((4, 16)).astype(np.float32)}
     with Executor(program) as executor:
-        run = Run(
+        run = LayerComparison(
             executor.netlist, executor.description, tmp_path / "model.pt2", inputs, executor.run(inputs), RunOptions(), Exactness.FLOAT32
         )
         found = compare_layers(run)

@@ -26,7 +26,7 @@ from ttc.passes.base import Rewriter, Unit
 from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import Lowering, Rule
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, Rule
 from ttc.passes.pipeline import stages
 from ttc.passes.pipeline_text import all_passes
 
@@ -113,7 +113,7 @@ def test_a_wrong_lowering_of_one_op_is_named(small_onnx: Path, monkeypatch: pyte
     known = TO_TILE.rules()
     right: Rule = known["matmul"]
 
-    def wrong(op: NNOp, low: Lowering) -> SSAValue:
+    def wrong(op: NNOp, low: FunctionLowering) -> SSAValue:
         made = right(op, low)
         assert isinstance(made, SSAValue)
         return low.emit(MapOp, made, fn="neg")

@@ -13,7 +13,7 @@ from ttc.debug.bisect_checks import NumbersKept
 from ttc.debug.bisect_plan import PlanSearch
 from ttc.options import CompileOptions, resolve
 from ttc.runtime.engines.native.graph.nodes import Flat
-from ttc.runtime.engines.native.graph.region import Region, Step, identity
+from ttc.runtime.engines.native.graph.region import Region, RegionStep, identity
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare import lower_nodes, steps
@@ -33,7 +33,7 @@ def negating(fuse: Callable[[Flat, Allow], None]) -> Callable[[Flat, Allow], Non
         at, node = next((at, node) for at, node in enumerate(flat.nodes) if can_take_region(node.work.op))
         if allow("planted", node):
             old = node.region or identity("f32")
-            region = Region(old.inputs, (*old.steps, Step("neg", (old.output,), "f32")), len(old.inputs) + len(old.steps))
+            region = Region(old.inputs, (*old.steps, RegionStep("neg", (old.output,), "f32")), len(old.inputs) + len(old.steps))
             flat.nodes[at] = replace(node, region=region, parts=node.parts or (node,))
 
     return planted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ttc.debug.opt import Job, optimized, parts_of
+from ttc.debug.opt import TextJob, optimized, parts_of
 from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions
 
@@ -19,23 +19,23 @@ OPTIONS = CompileOptions(target="host")
 
 
 def test_passes_and_stages() -> None:
-    assert "nn.identity" in optimized(TEXT, "t.mlir", Job("", OPTIONS), ())
-    after = optimized(TEXT, "t.mlir", Job("canonicalize", OPTIONS), ())
+    assert "nn.identity" in optimized(TEXT, "t.mlir", TextJob("", OPTIONS), ())
+    after = optimized(TEXT, "t.mlir", TextJob("canonicalize", OPTIONS), ())
     assert "nn.identity" not in after
-    assert 'tile.map(%0) {fn = "relu"}' in optimized(TEXT, "t.mlir", Job("nn,tile", OPTIONS), ())
+    assert 'tile.map(%0) {fn = "relu"}' in optimized(TEXT, "t.mlir", TextJob("nn,tile", OPTIONS), ())
 
 
 def test_ops_without_a_location_get_the_line_they_stand_in() -> None:
     assert 'nn.relu(%0) : (tensor<2x3xf32>) -> tensor<2x3xf32> loc("t.mlir":2:3)' in optimized(
-        TEXT, "t.mlir", Job("", OPTIONS, locations=True), ()
+        TEXT, "t.mlir", TextJob("", OPTIONS, locations=True), ()
     )
     with pytest.raises(Error) as caught:
-        optimized(BAD, "t.mlir", Job("", OPTIONS), ())
+        optimized(BAD, "t.mlir", TextJob("", OPTIONS), ())
     assert (caught.value.code, caught.value.where) == ("E0412", "t.mlir:2")
 
 
 def test_announced_errors() -> None:
-    job = Job("", OPTIONS, announced=True)
+    job = TextJob("", OPTIONS, announced=True)
     announced = BAD.replace("  %1", "  // expected-error @+1 {{axis 7 is outside rank 2}}\n  %1")
     assert optimized(announced, "t.mlir", job, ()) == ""
     for text, words in [(BAD, "unexpected error"), (TEXT + "// expected-error {{x}}\n", "did not come")]:
@@ -48,7 +48,7 @@ def test_parts_keep_their_lines() -> None:
     parts = parts_of(f"{TEXT}// -----\n{BAD}")
     assert len(parts) == 2
     with pytest.raises(Error) as caught:
-        optimized(parts[1], "t.mlir", Job("", OPTIONS), ())
+        optimized(parts[1], "t.mlir", TextJob("", OPTIONS), ())
     assert caught.value.where == "t.mlir:8"
 
 
@@ -61,6 +61,6 @@ def test_weights_by_seed() -> None:
     func.return %1 : tensor<2xf32>
   }
 }"""
-    after = optimized(text, "t.mlir", Job("consteval", OPTIONS), ())
-    assert after == optimized(text, "t.mlir", Job("consteval", OPTIONS), ())
+    after = optimized(text, "t.mlir", TextJob("consteval", OPTIONS), ())
+    assert after == optimized(text, "t.mlir", TextJob("consteval", OPTIONS), ())
     assert "nn.neg" not in after.split("func.func private")[0]

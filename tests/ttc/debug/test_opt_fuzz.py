@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttc.debug.opt import Job, optimized
+from ttc.debug.opt import TextJob, optimized
 from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions
 
@@ -54,7 +54,7 @@ KINDS = ("number", "alike", "word", "other", "number", "alike", "repeat", "cut",
 def stage_text(stage: str, target: str) -> str:
     """A small module at the end of a stage."""
     before = "" if stage == "import" else ",".join(list(STAGES)[1 : list(STAGES).index(stage) + 1])
-    return optimized(TEXT, "t.mlir", Job(before, CompileOptions(target=target, given=frozenset({"target"})), locations=True), ())
+    return optimized(TEXT, "t.mlir", TextJob(before, CompileOptions(target=target, given=frozenset({"target"})), locations=True), ())
 
 
 @cache
@@ -117,7 +117,7 @@ def outcome(text: str, stage: str, target: str) -> Error | None:
     """What `ttc opt` says of a text; anything but an error of ours, and one that says the program is wrong, is raised."""
     with bounded(SECONDS):
         try:
-            optimized(text, "t.mlir", Job(STAGES[stage], CompileOptions(target=target, given=frozenset({"target"}))), ())
+            optimized(text, "t.mlir", TextJob(STAGES[stage], CompileOptions(target=target, given=frozenset({"target"}))), ())
         except Error as error:
             if error.code == "E0901":
                 raise

@@ -9,7 +9,7 @@ import pytest
 
 from tests.passes.conftest import parse
 from ttc.dialects.core.errors import Error
-from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Site
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, GradientSite
 from ttc.dialects.nn.making import OpMaker
 from ttc.instruments.gradients import GradientCheck
 from ttc.passes.base import Unit
@@ -34,10 +34,10 @@ def unit() -> Unit:
     return parse(NETWORK)
 
 
-def twice(rule: Callable[[OpMaker, Site], Cotangents], index: int) -> Callable[[OpMaker, Site], Cotangents]:
+def twice(rule: Callable[[OpMaker, GradientSite], Cotangents], index: int) -> Callable[[OpMaker, GradientSite], Cotangents]:
     """The rule, but for one operand it gives twice what it should."""
 
-    def wrong(b: OpMaker, site: Site) -> Cotangents:
+    def wrong(b: OpMaker, site: GradientSite) -> Cotangents:
         found = list(rule(b, site))
         value = found[index]
         found[index] = None if value is None else b.nn("add", value, value)
@@ -66,7 +66,7 @@ def test_inputs_can_be_given(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is wrong for large values alone is found by these."""
     right = GRADIENTS.rules()["nn.tanh"]
 
-    def wrong(b: OpMaker, site: Site) -> Cotangents:
+    def wrong(b: OpMaker, site: GradientSite) -> Cotangents:
         (value,) = right(b, site)
         far = b.nn("greater", b.nn("abs", site.operand(0)), b.scalar(40.0, site.operand(0)))
         return [None if value is None else b.nn("where", far, site.dy, value)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ttc.dialects.core.errors import Error
-from ttc.pipeline.orders import SCHEDULES, Work, forward_only, in_one_thread, most_held, order_of, stages_of
+from ttc.pipeline.orders import SCHEDULES, StageWork, forward_only, in_one_thread, most_held, order_of, stages_of
 
 
 @st.composite
@@ -26,11 +26,11 @@ def test_every_work_is_done_once_after_what_it_needs(shape: tuple[str, int, int,
     stages = devices * chunks
     assert stages_of(order) == stages
     assert {work.stage % devices for works in order for work in works} == set(range(devices))
-    done: list[Work] = []
+    done: list[StageWork] = []
     for work in in_one_thread(order):
         assert set(work.needs(stages)) <= set(done)
         done.append(work)
-    assert set(done) == {Work(s, b, m) for s in range(stages) for b in (False, True) for m in range(microbatches)}
+    assert set(done) == {StageWork(s, b, m) for s in range(stages) for b in (False, True) for m in range(microbatches)}
     assert len(done) == 2 * stages * microbatches
 
 
@@ -62,7 +62,7 @@ def test_inference_goes_forward_alone() -> None:
 
 
 def test_an_order_that_waits_for_itself_is_an_error() -> None:
-    order = ((Work(0, False, 0),), (Work(1, True, 0), Work(1, False, 0)))
+    order = ((StageWork(0, False, 0),), (StageWork(1, True, 0), StageWork(1, False, 0)))
     with pytest.raises(Error, match="backward of microbatch 0 in stage 1 waits for forward of microbatch 0 in stage 1") as caught:
         list(in_one_thread(order))
     assert caught.value.code == "E0804"

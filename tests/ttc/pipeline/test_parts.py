@@ -15,7 +15,7 @@ from ttc.dialects.netlist.split import Joint
 from ttc.pipeline.parts import Joints, parts_of
 from ttc.runtime.engines.table import engine_named
 from ttc.runtime.machine.session import Session
-from ttc.runtime.manifest import Derived, Description, Variable
+from ttc.runtime.manifest import Derived, Description, ManifestVariable
 from ttc.runtime.program import Program, build_program
 from ttc.runtime.tensors import TensorSource
 
@@ -57,7 +57,12 @@ def on_two_chips(engine: str, counts_on: int = 0) -> Program:
     tensors = {key: TensorSource.of_array(value.astype(np.float32), "Float32") for key, value in values.items()}
     vector = (4,), "float32"
     description = Description(
-        "t", "0.1.0", {}, {"w": Variable("w", *vector)}, {"count": Variable("count.initial", *vector)}, (Derived("scaled", doubled),)
+        "t",
+        "0.1.0",
+        {},
+        {"w": ManifestVariable("w", *vector)},
+        {"count": ManifestVariable("count.initial", *vector)},
+        (Derived("scaled", doubled),),
     )
     return build_program(netlist, description, tensors, engine=engine)
 

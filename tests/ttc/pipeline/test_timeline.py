@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.pipeline.orders import Work, order_of
+from ttc.pipeline.orders import StageWork, order_of
 from ttc.pipeline.timeline import simulate
 
 
@@ -32,10 +32,10 @@ def test_several_stages_a_device_make_the_bubble_smaller() -> None:
 def test_transfers_and_times_of_each_stage() -> None:
     found = simulate(order_of("gpipe", 2, 1), [1.0, 4.0], [3.0, 2.0], transfer=0.5)
     assert [(span.work, span.start, span.end) for span in found.spans] == [
-        (Work(0, False, 0), 0.0, 1.0),
-        (Work(1, False, 0), 1.5, 5.5),
-        (Work(1, True, 0), 5.5, 7.5),
-        (Work(0, True, 0), 8.0, 11.0),
+        (StageWork(0, False, 0), 0.0, 1.0),
+        (StageWork(1, False, 0), 1.5, 5.5),
+        (StageWork(1, True, 0), 5.5, 7.5),
+        (StageWork(0, True, 0), 8.0, 11.0),
     ]
     assert found.held == (1, 1)
 

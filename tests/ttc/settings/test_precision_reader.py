@@ -8,7 +8,7 @@ import pytest
 
 from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.rules.precision import AMP, Rule
+from ttc.dialects.core.rules.precision import AMP, PrecisionRule
 from ttc.dialects.netlist.model import Op
 from ttc.options import CompileOptions, resolve
 from ttc.settings.precision_reader import read_rules
@@ -26,8 +26,8 @@ name = "/Softmax"
 output = "Float16_b"
 """
 RULES = (
-    Rule("matmul", weights="Bfp8_b", fidelity="LoFi", accumulate="Float16_b", intermediate="Float16_b"),
-    Rule(name="/Softmax", output="Float16_b"),
+    PrecisionRule("matmul", weights="Bfp8_b", fidelity="LoFi", accumulate="Float16_b", intermediate="Float16_b"),
+    PrecisionRule(name="/Softmax", output="Float16_b"),
 )
 
 
@@ -43,7 +43,7 @@ def test_ways_to_write_rules(file: Path) -> None:
     assert read_rules([rule.text for rule in RULES]) == RULES
     assert read_rules([{"name": "/Softmax", "output": "Float16_b"}]) == RULES[1:]
     tables = [{"op": "matmul", "fidelity": "LoFi"}]
-    assert resolve(CompileOptions, {}, {}, {"precision": tables}).rules == (Rule("matmul", fidelity="LoFi"),)
+    assert resolve(CompileOptions, {}, {}, {"precision": tables}).rules == (PrecisionRule("matmul", fidelity="LoFi"),)
     assert resolve(CompileOptions, {"amp": 1, "precision_file": file}).rules == (*AMP[1], *RULES)
 
 

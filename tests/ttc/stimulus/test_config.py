@@ -7,7 +7,7 @@ import pytest
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.reader import read_netlist
 from ttc.stimulus.config import HostConfig, host_config
-from ttc.stimulus.rules import Rule
+from ttc.stimulus.rules import StimulusRule
 
 
 def config(text: str) -> HostConfig:
@@ -22,18 +22,18 @@ def test_stimulus_with_overrides():
     )
     assert found.arguments == {"microbatch_count": 3}
     assert found.rules is not None
-    assert found.rules.default == Rule("normal", {"mean": 0.5, "stddev": 2.0})
+    assert found.rules.default == StimulusRule("normal", {"mean": 0.5, "stddev": 2.0})
     assert dict(found.rules.overrides) == {
-        "w.*": Rule("constant", {"value": 0.1}, cols=(0, 3)),
-        "i": Rule("steprowwise", {"start": 0.0, "increment": 2.0}),
-        "e": Rule("sparse_encoding", {"strips": 0.25}),
+        "w.*": StimulusRule("constant", {"value": 0.1}, cols=(0, 3)),
+        "i": StimulusRule("steprowwise", {"start": 0.0, "increment": 2.0}),
+        "e": StimulusRule("sparse_encoding", {"strips": 0.25}),
     }
 
 
 def test_numbers_of_other_kinds_do_not_count():
     found = config("{stimulus-config: {type: Uniform, uniform_lower_bound: 0, constant_value: 3}}")
     assert found.rules is not None
-    assert found.rules.default == Rule("uniform", {"low": 0.0})
+    assert found.rules.default == StimulusRule("uniform", {"low": 0.0})
 
 
 def test_files_without_stimulus():

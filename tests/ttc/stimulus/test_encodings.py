@@ -10,7 +10,7 @@ import pytest
 from ttc.dialects.core.tiling.arrays import streams
 from ttc.dialects.core.tiling.sparse_codes import TILE_WORDS, Codes, decoded
 from ttc.stimulus.encodings import SparseMatrices, draw_codes
-from ttc.stimulus.rules import Rule
+from ttc.stimulus.rules import StimulusRule
 
 CODES = Codes(mblock_m=4, u_rt=2, u_kt=3, tile_bits=6, ublock_bits=8)
 
@@ -42,7 +42,7 @@ def test_cores_without_whole_tiles_get_zeros():
 @pytest.mark.parametrize(("zeros", "share"), [((0.0, 0.0, 0.0), 1.0), ((0.0, 0.0, 0.5), 0.5), ((1.0, 0.0, 0.0), 0.0)])
 def test_how_often_tiles_are_zero(zeros: tuple[float, float, float], share: float):
     matrices = SparseMatrices((1, 1), matrices=4, columns=30, tiles=100, codes=CODES)
-    rule = Rule("sparse_encoding", dict(zip(("strips", "blocks", "tiles"), zeros, strict=True)))
+    rule = StimulusRule("sparse_encoding", dict(zip(("strips", "blocks", "tiles"), zeros, strict=True)))
     codes = draw_codes(matrices, rule, (1, 32, 64), np.random.default_rng(0))
     entries = decoded(words_of(codes, 1, 1)[0, 0], CODES, 4)
     assert len(entries.tile) / (4 * 8 * 30) == pytest.approx(share, abs=0.05)
@@ -51,7 +51,7 @@ def test_how_often_tiles_are_zero(zeros: tuple[float, float, float], share: floa
 
 def test_strips_go_on_in_the_next_tile_and_end_with_the_room():
     matrices = SparseMatrices((1, 2), matrices=3, columns=3000, tiles=1, codes=CODES)
-    rule = Rule("sparse_encoding", {"strips": 0.0, "blocks": 0.0, "tiles": 0.0})
+    rule = StimulusRule("sparse_encoding", {"strips": 0.0, "blocks": 0.0, "tiles": 0.0})
     codes = draw_codes(matrices, rule, (1, 64, 128), np.random.default_rng(0))
     for words in words_of(codes, 1, 2).values():
         assert len(words) == 4 * TILE_WORDS

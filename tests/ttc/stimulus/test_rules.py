@@ -6,41 +6,41 @@ import numpy as np
 import pytest
 
 from tests.runtime.golden.netlists import queue_of
-from ttc.stimulus.rules import Rule, Rules, draw, matches, stored
+from ttc.stimulus.rules import Rules, StimulusRule, draw, matches, stored
 
 
 def test_kinds():
     queue = queue_of(t=2)
-    uniform = draw(Rule("uniform", {"low": 2.0, "high": 3.0}), queue, 0, 0)
+    uniform = draw(StimulusRule("uniform", {"low": 2.0, "high": 3.0}), queue, 0, 0)
     assert uniform.shape == (2, 32, 32)
     assert 2 <= uniform.min() < 2.01
     assert 2.99 < uniform.max() < 3
-    normal = draw(Rule("normal", {"mean": 5.0, "stddev": 0.1}), queue, 0, 0)
+    normal = draw(StimulusRule("normal", {"mean": 5.0, "stddev": 0.1}), queue, 0, 0)
     assert abs(normal.mean() - 5) < 0.01
     assert abs(normal.std() - 0.1) < 0.01
-    assert (draw(Rule("constant", {"value": 0.5}), queue, 0, 0) == 0.5).all()
-    numbers = draw(Rule("debugtileid", {"base": 1.0, "step": 2.0}), queue, 0, 0)
+    assert (draw(StimulusRule("constant", {"value": 0.5}), queue, 0, 0) == 0.5).all()
+    numbers = draw(StimulusRule("debugtileid", {"base": 1.0, "step": 2.0}), queue, 0, 0)
     assert [(m.min(), m.max()) for m in numbers] == [(1, 1), (3, 3)]
-    assert draw(Rule("step", {"start": 1.0, "increment": 2.0}), queue, 0, 0)[1, 31, 31] == 1 + 2 * 2047
-    assert draw(Rule("steprowwise"), queue, 0, 0)[1, 7].tolist() == list(range(32))
-    assert draw(Rule("stepcolumnwise"), queue, 0, 0)[1, :, 7].tolist() == list(range(32))
-    selecting = draw(Rule("sparse"), queue, 0, 0)
+    assert draw(StimulusRule("step", {"start": 1.0, "increment": 2.0}), queue, 0, 0)[1, 31, 31] == 1 + 2 * 2047
+    assert draw(StimulusRule("steprowwise"), queue, 0, 0)[1, 7].tolist() == list(range(32))
+    assert draw(StimulusRule("stepcolumnwise"), queue, 0, 0)[1, :, 7].tolist() == list(range(32))
+    selecting = draw(StimulusRule("sparse"), queue, 0, 0)
     assert set(np.unique(selecting)) == {0, 1}
     assert selecting.sum(axis=-1).max() == 1
 
 
 def test_integer_formats_take_both_bounds():
-    values = draw(Rule("uniform", {"low": -2.9, "high": 2.0}), queue_of(format="Int8"), 0, 0)
+    values = draw(StimulusRule("uniform", {"low": -2.9, "high": 2.0}), queue_of(format="Int8"), 0, 0)
     assert np.unique(values).tolist() == [-2, -1, 0, 1, 2]
 
 
 def test_rows_and_columns_of_each_tile():
-    values = draw(Rule("constant", rows=(0, 0), cols=(2, 3)), queue_of(), 0, 0)[0]
+    values = draw(StimulusRule("constant", rows=(0, 0), cols=(2, 3)), queue_of(), 0, 0)[0]
     assert np.argwhere(values).tolist() == [[0, 2], [0, 3]]
 
 
 def test_numbers_depend_on_seed_queue_and_entry_alone():
-    rule = Rule("uniform")
+    rule = StimulusRule("uniform")
     first = draw(rule, queue_of("a"), 3, 7)
     np.testing.assert_array_equal(first, draw(rule, queue_of("a"), 3, 7))
     assert first[0, 0, 0] == np.random.default_rng((7, 3904355907, 3)).uniform(-1, 1)
@@ -87,6 +87,6 @@ def test_patterns(pattern: str, name: str, fits: bool):
 
 
 def test_first_override_counts():
-    rules = Rules(Rule("normal"), (("w.*", Rule("constant")), ("w1", Rule("step"))))
+    rules = Rules(StimulusRule("normal"), (("w.*", StimulusRule("constant")), ("w1", StimulusRule("step"))))
     assert [rules.of(name).kind for name in ("w1", "x")] == ["constant", "normal"]
     assert rules.own("x") is None

@@ -8,13 +8,13 @@ import xml.etree.ElementTree as Tree
 import pytest
 
 from ttc.train.curve import HEIGHT, WIDTH, curve_svg
-from ttc.train.log import Line
+from ttc.train.log import LogLine
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def lines(count: int) -> list[Line]:
-    return [Line(i, 1, 1 / i, 0.1, 2 / i if i % 10 == 0 else None, None, 0.1 * i) for i in range(1, count + 1)]
+def lines(count: int) -> list[LogLine]:
+    return [LogLine(i, 1, 1 / i, 0.1, 2 / i if i % 10 == 0 else None, None, 0.1 * i) for i in range(1, count + 1)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 30, 5000])
@@ -33,7 +33,7 @@ def test_points_lie_inside(count: int) -> None:
 
 def test_losses_that_are_not_finite_are_left_out() -> None:
     found = lines(4)
-    found[2] = Line(3, 1, math.nan, 0.1, math.inf, None, 0.3)
+    found[2] = LogLine(3, 1, math.nan, 0.1, math.inf, None, 0.3)
     picture = Tree.fromstring(curve_svg(found, ""))
     (polyline,) = picture.findall(f"{SVG}polyline")
     assert len(polyline.attrib["points"].split()) == 3

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.train.log import Line, Log, read_log
+from ttc.train.log import Log, LogLine, read_log
 
 LINES = [
-    Line(1, 1, 2.5, 0.1, None, None, 0.25),
-    Line(2, 1, math.inf, 0.05, 1.25, 0.5, 0.5),
-    Line(3, 2, 1e-9, 0.05, 2.5, None, 0.75),
+    LogLine(1, 1, 2.5, 0.1, None, None, 0.25),
+    LogLine(2, 1, math.inf, 0.05, 1.25, 0.5, 0.5),
+    LogLine(3, 2, 1e-9, 0.05, 2.5, None, 0.75),
 ]
 
 
@@ -22,7 +22,7 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return tmp_path / request.param
 
 
-def written(path: Path, lines: list[Line], update: int = 0) -> Log:
+def written(path: Path, lines: list[LogLine], update: int = 0) -> Log:
     log = Log(path, update)
     for line in lines:
         log.write(line)

@@ -13,10 +13,10 @@ from tests.ttc.train.digits import BATCH, CLASSES, ROWS, samples, write_samples
 from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.runtime.machine.session import Session
 from ttc.settings.loop_options import LoopOptions
-from ttc.train.log import Line, read_log
+from ttc.train.log import LogLine, read_log
 from ttc.train.start import start
 
-Begin = Callable[..., list[Line]]
+Begin = Callable[..., list[LogLine]]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def begin(session: Session, tmp_path: Path) -> Begin:
     """Does a run with options on samples, in a session that begins anew."""
     data = write_samples(tmp_path / "data.npz")
 
-    def run(**options: Any) -> list[Line]:
+    def run(**options: Any) -> list[LogLine]:
         session.reset()
         begun = start(session, LoopOptions(**{"data": data, "seed": 3, "shuffle": True, **options}), lambda line, total: None)
         try:

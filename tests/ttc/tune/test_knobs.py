@@ -8,7 +8,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.options import CompileOptions
 from ttc.tune.knobs import State, candidates_for, knobs_of
 from ttc.tune.subject import open_subject
@@ -37,12 +37,12 @@ def test_rules_of_a_kind_and_exceptions(two_layers: Path) -> None:
     state = state_of(two_layers)
     assert state.rules() == ()
     state = state.raised(0, [0, 1, 2])
-    assert state.rules() == (Rule("matmul", weights="Float16_b"),)
+    assert state.rules() == (PrecisionRule("matmul", weights="Float16_b"),)
     state = state.raised(0, [0, 2]).raised(2, [1])
     names = [m.name for m in state.knobs[0].members]
     assert set(state.rules()) == {
-        Rule("matmul", weights="Bfp8_b"),
-        Rule("matmul", names[1] or "", weights="Float16_b", fidelity="HiFi3"),
+        PrecisionRule("matmul", weights="Bfp8_b"),
+        PrecisionRule("matmul", names[1] or "", weights="Float16_b", fidelity="HiFi3"),
     }
 
 

@@ -16,12 +16,12 @@ from ttc.options import TuneOptions
 from ttc.settings.option_values import read_shapes
 from ttc.settings.precision_reader import read_rules
 from ttc.tune.document import document
-from ttc.tune.run import Outcome, tune
+from ttc.tune.run import TuneOutcome, tune
 
 X = np.random.default_rng(1).standard_normal((32, 64)).astype(np.float32)
 
 
-def found(path: Path, **fields: object) -> Outcome:
+def found(path: Path, **fields: object) -> TuneOutcome:
     def gather(arguments: object) -> Mapping[str, NDArray]:
         return {"x": X}
 

@@ -17,10 +17,10 @@ from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda import settings as kept
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
-from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
+from ttc.dialects.netlist.buda.work import ImpliedConstant, OpForm, form_of, work_of
 from ttc.dialects.netlist.buda.work.shared import Diagonal
 from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op, Queue
-from ttc.exporters.buda.constants import Constants, Fillings
+from ttc.exporters.buda.constants import ConstantQueues, Fillings
 from ttc.exporters.buda.literals import matrix_of, written_out
 from ttc.exporters.buda.steps import Steps, cutting, steps_of
 
@@ -55,7 +55,7 @@ class _Canonical:
         for queue in self.netlist.queues.values():
             self.queues[queue.name] = found = self.queue(queue, written.get(queue.name))
             self.types[queue.name] = found.tensor
-        self.constants = Constants(self.netlist)
+        self.constants = ConstantQueues(self.netlist)
         graphs = {g.name: replace(g, ops=tuple(self.op(op, g) for op in g.ops)) for g in on_device}
         graphs = {name: graphs.get(name, graph) for name, graph in self.netlist.graphs.items()}
         queues = {**self.queues, **self.constants.queues}
@@ -159,7 +159,7 @@ class _Canonical:
         ops = (op for graph in self.netlist.graphs.values() for op in graph.ops if isinstance(op.place, Grid) and queue in op.inputs)
         return any(op.work.works[-1].op != "tile.embedding" for op in ops)
 
-    def source(self, source: int | Constant | Diagonal, op: Op, graph: Graph) -> str:
+    def source(self, source: int | ImpliedConstant | Diagonal, op: Op, graph: Graph) -> str:
         """The name of what an input of the op of Buda comes from."""
         if isinstance(source, int):
             return op.inputs[source]
@@ -176,7 +176,7 @@ class _Canonical:
     def tms(self, form: OpForm, index: int, op: Op, cut: tuple[int, int, int], steps: Steps) -> tuple[Tm, ...]:
         """Tile manipulations of an input: of what its source is cut into, those of the work, and what this op is cut into."""
         source, said = form.inputs[index], form.tms.get(index, ())
-        if isinstance(source, Constant) and not source.type.shape:
+        if isinstance(source, ImpliedConstant) and not source.type.shape:
             said = tuple(tm for tm in said if tm.kind != "tile_broadcast")
             if not said and not (form.type == "matmul" and index < 2):
                 return _broadcast(cut)
@@ -206,7 +206,7 @@ def _broadcast(dims: Sequence[int]) -> tuple[Tm, ...]:
     return tuple(Tm("broadcast", (dim, n)) for dim, n in zip(("z", "r", "c"), dims, strict=True) if n > 1)
 
 
-def _filled(constant: Constant) -> NDArray:
+def _filled(constant: ImpliedConstant) -> NDArray:
     """A constant in whole tiles: one number in all of a tile, or zeros beyond."""
     if not constant.type.shape:
         return np.full((1, TILE, TILE), constant.values)

@@ -72,7 +72,7 @@ class Fillings:
     indices: Mapping[str, int]
 
 
-class Constants:
+class ConstantQueues:
     """Queues for constants that the compiled netlist has no queue for; equal ones share a queue on their chip."""
 
     def __init__(self, netlist: Netlist) -> None:

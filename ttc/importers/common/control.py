@@ -40,7 +40,7 @@ class Differing(Unsupported):
 
 
 @record
-class Step:
+class LoopIteration:
     """What one iteration of a loop makes, and whether another follows.
 
     Args:
@@ -79,7 +79,7 @@ def branch(b: Builder, which: SSAValue, bodies: Sequence[Callable[[], Sequence[S
 
 def loop(
     b: Builder,
-    step: Callable[[SSAValue, Sequence[SSAValue]], Step],
+    step: Callable[[SSAValue, Sequence[SSAValue]], LoopIteration],
     carried: Sequence[SSAValue],
     *,
     count: SSAValue | None = None,
@@ -126,7 +126,7 @@ def _remembered(b: Builder, types: list[Spec]) -> list[Spec]:
     return [joined(a, b_) for a, b_ in zip(types, before, strict=True)] if fits else types
 
 
-def _outputs(b: Builder, step: Callable[..., Step], block: Block, conditional: bool) -> list[SSAValue]:
+def _outputs(b: Builder, step: Callable[..., LoopIteration], block: Block, conditional: bool) -> list[SSAValue]:
     number, *values = block.args
     made = step(number, values)
     if conditional != (made.going is not None):

@@ -27,9 +27,9 @@ from ttc.importers.onnx.facts import describe
 from ttc.importers.onnx.inputs import declared_shapes, open_input
 from ttc.importers.onnx.opsets import opsets
 from ttc.importers.onnx.order import sort_nodes
-from ttc.importers.onnx.source import Source, read
+from ttc.importers.onnx.source import OnnxSource, read
 from ttc.importers.onnx.structure import check_model, domain_of
-from ttc.importers.onnx.walk import BodyScope, Walker, names_read
+from ttc.importers.onnx.walk import BodyScope, OnnxWalker, names_read
 
 __all__ = ["describe", "import_onnx"]
 
@@ -61,7 +61,7 @@ def import_onnx(
 
 
 def _import(
-    source: Source, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
+    source: OnnxSource, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
 ) -> tuple[ModuleOp, WeightStore]:
     graph = source.model.graph
     versions = opsets(source.model.opset_import, "the model", needed=not _has_others(source.model))
@@ -82,7 +82,7 @@ def _import(
         leaf=lambda name: _initializer(builder, source, name),
         declared=declared_shapes((*graph.value_info, *graph.output)),
     )
-    walker = Walker(builder, functions)
+    walker = OnnxWalker(builder, functions)
     with np.errstate(all="ignore"):
         walker.walk(graph.node, scope)
     ports = [] if builder.misses.rows else ports_of(outputs, scope.get)
@@ -94,7 +94,7 @@ def _has_others(model: ModelProto) -> bool:
     return len(model.opset_import) > 0 and all(domain_of(node.domain) for node in model.graph.node)
 
 
-def _initializer(builder: Builder, source: Source, name: str) -> SSAValue:
+def _initializer(builder: Builder, source: OnnxSource, name: str) -> SSAValue:
     if name not in source.weights:
         raise Error("E0203", f"nothing defines the value '{name}'")
     return builder.initializer(name, source.weights[name])

@@ -32,7 +32,7 @@ _LABELS = re.compile(r"\[[^\[\]]*\]")
 """In names of nodes: of branches and iterations."""
 
 
-class Budget:
+class CallBudget:
     """Counts nodes of subgraphs as they are mapped."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Budget:
 
 
 @record(frozen=False)
-class Call:
+class NodeCall:
     """A node with subgraphs, on its operands.
 
     Args:
@@ -84,7 +84,7 @@ class Call:
     """
 
     builder: Builder
-    budget: Budget
+    budget: CallBudget
     body: Callable[[GraphProto, Sequence[Value], str], list[Value]]
     node: NodeProto
     operands: Sequence[Value]
@@ -137,7 +137,7 @@ def nodes_in(graph: GraphProto) -> int:
     return len(graph.node) + sum(nodes_in(g) for g in inner)
 
 
-def stack(call: Call, values: Sequence[Value], empty: Spec | None, axis: int = 0) -> Value:
+def stack(call: NodeCall, values: Sequence[Value], empty: Spec | None, axis: int = 0) -> Value:
     """What iterations gave, along a new axis.  empty: the type of one, if there were none."""
     tensors = [v for v in values if isinstance(v, SSAValue)]
     if len(tensors) != len(values) or any(not call.b.spec(v).is_static for v in tensors):

@@ -16,9 +16,9 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.total import is_total
 from ttc.importers.common import control
-from ttc.importers.common.control import Differing, Step
+from ttc.importers.common.control import Differing, LoopIteration
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
+from ttc.importers.onnx.calls import MAX_TRIPS, NodeCall, declared, nodes_in, stack
 from ttc.importers.onnx.packed import element, packed
 from ttc.importers.onnx.scan import scan
 from ttc.importers.onnx.structure import domain_of
@@ -37,7 +37,7 @@ class _NotSelected(Exception):  # noqa: N818 - not an error: there is another wa
     """Both branches cannot run for a choice by value."""
 
 
-def if_(call: Call) -> list[Value]:
+def if_(call: NodeCall) -> list[Value]:
     """The branch that a known condition chooses; else both, for a choice by value, if that is as good; else a branch at run time."""
     condition = call.operands[0]
     if not isinstance(condition, SSAValue):
@@ -59,7 +59,7 @@ def if_(call: Call) -> list[Value]:
     return call.run(chosen, (), "")
 
 
-def _undecided(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
+def _undecided(call: NodeCall, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
     """A branch at run time.  Of two that differ in whether they type, the one that does: runs that would take the other are refused.
 
     Of two whose results differ in rank or dtype, the one that hands on what there is, which the rest of the model is made for.
@@ -79,7 +79,7 @@ def _undecided(call: Call, condition: SSAValue, then: GraphProto, other: GraphPr
         return found
 
 
-def _one_sided(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value] | None:
+def _one_sided(call: NodeCall, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value] | None:
     """What the one branch gives that types, for runs that take it; None if both do, or neither."""
     given: list[list[Value]] = []
     errors: list[Error] = []
@@ -100,7 +100,7 @@ def _one_sided(call: Call, condition: SSAValue, then: GraphProto, other: GraphPr
     return _required(call, condition, values, wanted=wanted, message=message)
 
 
-def _required(call: Call, condition: SSAValue, values: list[Value], *, wanted: bool, message: str) -> list[Value]:
+def _required(call: NodeCall, condition: SSAValue, values: list[Value], *, wanted: bool, message: str) -> list[Value]:
     """Values of the one branch that is left; runs that would take the other are refused."""
     truth = call.b.reshape(condition)
     found = [call.b.nn("require", x, truth, wanted=wanted, message=message) for x in flattened(values)]
@@ -118,7 +118,7 @@ def _is_short(graph: GraphProto) -> bool:
     return plain and len(graph.node) <= MAX_SELECTED
 
 
-def _selected(call: Call, condition: SSAValue, first: list[Value], second: list[Value], ops: Sequence[NNOp]) -> list[Value]:
+def _selected(call: NodeCall, condition: SSAValue, first: list[Value], second: list[Value], ops: Sequence[NNOp]) -> list[Value]:
     refusable([*first, *second])
     if len(ops) > MAX_SELECTED or not all(map(is_total, ops)):
         raise _NotSelected
@@ -130,7 +130,7 @@ def _selected(call: Call, condition: SSAValue, first: list[Value], second: list[
     return chosen
 
 
-def _branched(call: Call, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
+def _branched(call: NodeCall, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value]:
     shapes: list[Sequence[Value]] = []
 
     def values(graph: GraphProto, label: str) -> list[SSAValue]:
@@ -141,7 +141,7 @@ def _branched(call: Call, condition: SSAValue, then: GraphProto, other: GraphPro
     return like(shapes, found)
 
 
-def loop(call: Call) -> list[Value]:
+def loop(call: NodeCall) -> list[Value]:
     """Iterations while the count and the condition allow; results that each of them gives are stacked."""
     trips = call.operands[0]
     known = call.builder.known(trips) if isinstance(trips, SSAValue) else None
@@ -161,7 +161,7 @@ def loop(call: Call) -> list[Value]:
         raise Unsupported(f"{reason}; it is not unrolled: {why}") from None
 
 
-def _unrolled(call: Call) -> list[Value]:
+def _unrolled(call: NodeCall) -> list[Value]:
     graph = call.graph("body")
     trips, condition, *state = call.operands
     limit = MAX_TRIPS + 1 if not isinstance(trips, SSAValue) else int(call.b.number(trips, "number of iterations"))
@@ -182,7 +182,7 @@ def _unrolled(call: Call) -> list[Value]:
     return [*state, *(stack(call, values, declared(type_)) for values, type_ in zip(stacks, types, strict=True))]
 
 
-def _looped(call: Call, count: int | None) -> list[Value]:
+def _looped(call: NodeCall, count: int | None) -> list[Value]:
     """Import a Loop as a loop of dialect nn.  count: iterations at most, if that is known.
 
     Sequences that turn out to change their length are carried in the form for the run.
@@ -206,7 +206,7 @@ class _Grows(Exception):  # noqa: N818 - not an error: there is another way
         self.sequences = sequences
 
 
-def _carried(call: Call, before: Sequence[Value], after: Sequence[Value]) -> list[Value]:
+def _carried(call: NodeCall, before: Sequence[Value], after: Sequence[Value]) -> list[Value]:
     """The carried values after an iteration, sequences in the form that they had before.  Raises _Grows."""
     grown: dict[int, tuple[np.dtype, int]] = {}
     found = list(after)
@@ -221,7 +221,7 @@ def _carried(call: Call, before: Sequence[Value], after: Sequence[Value]) -> lis
     return found
 
 
-def _loop_of(call: Call, count: int | None, state: list[Value]) -> list[Value]:
+def _loop_of(call: NodeCall, count: int | None, state: list[Value]) -> list[Value]:
     graph = call.graph("body")
     trips, condition = call.operands[:2]
     endless = _always_goes_on(graph) and (condition is None or _is_true(call, condition))
@@ -229,14 +229,14 @@ def _loop_of(call: Call, count: int | None, state: list[Value]) -> list[Value]:
     if endless and not isinstance(trips, SSAValue):
         raise Unsupported("the loop never ends")
 
-    def step(number: SSAValue, values: Sequence[SSAValue]) -> Step:
+    def step(number: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
         truth = call.b.constant(np.array(True))
         ahead, *results = refusable(call.run(graph, (number, truth, *like([state], values)), "i"))
         shapes.append(_carried(call, state, results[: len(state)]))
         if not isinstance(ahead, SSAValue):
             raise Unsupported("an iteration does not say whether to go on")
         like(shapes, flattened(shapes[-1]))
-        return Step(flattened(shapes[-1]), flattened(results[len(state) :]), None if endless else ahead)
+        return LoopIteration(flattened(shapes[-1]), flattened(results[len(state) :]), None if endless else ahead)
 
     given: dict[str, Any] = {"count": trips if isinstance(trips, SSAValue) else None}
     if endless and count is not None:
@@ -247,7 +247,7 @@ def _loop_of(call: Call, count: int | None, state: list[Value]) -> list[Value]:
     return [*like(shapes, values), *stacks]
 
 
-def _is_true(call: Call, value: Value) -> bool:
+def _is_true(call: NodeCall, value: Value) -> bool:
     known = call.builder.known(value) if isinstance(value, SSAValue) else None
     return known is not None and known.size == 1 and bool(known.item())
 
@@ -270,5 +270,5 @@ def _always_goes_on(graph: GraphProto) -> bool:
     return bool(tensors) and all(bool(np.all(array_of(t, "a condition"))) for t in tensors)
 
 
-CONTROL: dict[str, Callable[[Call], list[Value]]] = {"If": if_, "Loop": loop, "Scan": scan}
+CONTROL: dict[str, Callable[[NodeCall], list[Value]]] = {"If": if_, "Loop": loop, "Scan": scan}
 """Ops of ONNX's own domain whose attributes are graphs that run."""

@@ -25,7 +25,7 @@ Floats: TypeAlias = tuple[float, ...]
 Ints: TypeAlias = tuple[int, ...]
 
 
-class Kernel(NamedTuple):
+class SvmKernel(NamedTuple):
     """What a support vector and a row give: their product, or a function of it or of their distance.
 
     Args:
@@ -36,7 +36,7 @@ class Kernel(NamedTuple):
     kind: str
     params: Floats
 
-    def check(self) -> Kernel:
+    def check(self) -> SvmKernel:
         """Itself.  Raises E0402 for an unknown kind, or without its numbers."""
         if self.kind not in KERNELS or (len(self.params) != 3 and (self.params or self.kind != "LINEAR")):
             raise Error("E0402", f"kernel_type '{self.kind[:20]}' with {len(self.params)} kernel_params")
@@ -71,7 +71,7 @@ def svm_regressor_1(
     if require_transform(post_transform) == "PROBIT":
         raise Unsupported("post_transform PROBIT")
     x = b.cast(rows_of(b, x), FLOAT32)
-    kernel = Kernel(kernel_type, kernel_params).check()
+    kernel = SvmKernel(kernel_type, kernel_params).check()
     if n_supports < 0 or len(rho) != 1 or len(coefficients) != (n_supports or b.shape(x)[1]):
         raise Error("E0402", f"{len(coefficients)} coefficients and {len(rho)} of 'rho' do not fit {n_supports} vectors or {b.spec(x)}")
     held = kernel.of(b, x, _vectors(b, x, support_vectors, n_supports)) if n_supports else x
@@ -102,7 +102,7 @@ def svm_classifier_1(
     """
     require_transform(post_transform)
     labels = Labels.of(classlabels_ints, classlabels_strings)
-    kernel, x = Kernel(kernel_type, kernel_params).check(), b.cast(rows_of(b, x), FLOAT32)
+    kernel, x = SvmKernel(kernel_type, kernel_params).check(), b.cast(rows_of(b, x), FLOAT32)
     if not vectors_per_class:
         return _linear(b, x, labels, coefficients, rho, post_transform)
     count, vectors = labels.count, sum(vectors_per_class)

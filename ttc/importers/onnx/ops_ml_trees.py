@@ -27,7 +27,7 @@ Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
 
 
-class Weights(NamedTuple):
+class LeafWeights(NamedTuple):
     """What leaves are worth: values[leaves, k], and what each is for: targets[leaves, k], -1 for nothing; None: column t for target t."""
 
     values: NDArray
@@ -35,7 +35,7 @@ class Weights(NamedTuple):
 
 
 @record
-class Listed:
+class ListedNodes:
     """Nodes by tree and number, leaves among them: the attributes that classifiers and regressors share."""
 
     nodes_falsenodeids: Ints = ()
@@ -79,7 +79,7 @@ def tree_ensemble_regressor_1(
     base = _numbers(base_values, base_values_as_tensor)
     if len(base) not in (0, n_targets):
         raise Error("E0402", f"{len(base)} base values do not fit {n_targets} targets")
-    listed, x = Listed(**nodes), rows_of(b, x)
+    listed, x = ListedNodes(**nodes), rows_of(b, x)
     y = _sums(b, x, listed, (target_treeids, target_nodeids, target_ids, weights), n_targets, aggregate_function)
     return b.cast(transformed(b, _with_base(b, y, base), post_transform), FLOAT32)
 
@@ -107,7 +107,7 @@ def tree_ensemble_classifier_1(
     the second.
     """
     require_transform(post_transform)
-    labels, listed = Labels.of(classlabels_int64s, classlabels_strings), Listed(**nodes)
+    labels, listed = Labels.of(classlabels_int64s, classlabels_strings), ListedNodes(**nodes)
     weights, base = _numbers(class_weights, class_weights_as_tensor), _numbers(base_values, base_values_as_tensor)
     is_one_for_two = labels.count == 2 and bool(class_ids) and not any(class_ids)
     if len(base) not in (0, 1 if is_one_for_two else labels.count):
@@ -191,7 +191,7 @@ def _sets(values: NDArray) -> list[NDArray]:
     return np.split(values, ends + 1)[:-1] if len(values) else []
 
 
-def _ensemble(b: Builder, x: SSAValue, forest: Forest, weights: Weights, count: int, aggregate: str) -> SSAValue:
+def _ensemble(b: Builder, x: SSAValue, forest: Forest, weights: LeafWeights, count: int, aggregate: str) -> SSAValue:
     """Scores y[n, count] of x's dtype."""
     operands = (forest.nodes, forest.splits, forest.roots, weights.values.astype(b.dtype(x)))
     targets = None if weights.targets is None else b.constant(weights.targets.astype(np.int32))
@@ -200,7 +200,7 @@ def _ensemble(b: Builder, x: SSAValue, forest: Forest, weights: Weights, count: 
     return b.nn("div", y, b.scalar(len(forest.roots), y)) if aggregate == "AVERAGE" else y
 
 
-def _weights(leaves: int, leaf: NDArray, target: NDArray, values: NDArray, count: int) -> Weights:
+def _weights(leaves: int, leaf: NDArray, target: NDArray, values: NDArray, count: int) -> LeafWeights:
     """Entries (leaf, target, value) as a table.  Raises E0402 for a target that does not exist, Unsupported for too large a table."""
     if not 1 <= count <= MAX_TARGETS or (len(target) and not 0 <= target.min() <= target.max() < count):
         raise Error("E0402", f"a leaf has a weight for a target that {count} are not")
@@ -212,13 +212,13 @@ def _weights(leaves: int, leaf: NDArray, target: NDArray, values: NDArray, count
     column = np.arange(len(leaf)) - (np.cumsum(each) - each)[leaf[order]]
     found, targets = np.zeros((leaves, width), values.dtype), np.full((leaves, width), -1, np.int64)
     found[leaf[order], column], targets[leaf[order], column] = values[order], target[order]
-    return Weights(found, None if width == count and (targets == np.arange(width)).all() else targets)
+    return LeafWeights(found, None if width == count and (targets == np.arange(width)).all() else targets)
 
 
 # ---- nodes by tree and number ----------------------------------------------------------------------------------------------------------
 
 
-def _sums(b: Builder, x: SSAValue, listed: Listed, entries: tuple[Ints, Ints, Ints, NDArray], count: int, aggregate: str) -> SSAValue:
+def _sums(b: Builder, x: SSAValue, listed: ListedNodes, entries: tuple[Ints, Ints, Ints, NDArray], count: int, aggregate: str) -> SSAValue:
     """Scores of x[n, features].  entries: tree, node, target and value of each weight."""
     if aggregate not in AGGREGATES:
         raise Error("E0402", f"aggregate_function '{aggregate[:40]}' is not one of {', '.join(AGGREGATES)}")
@@ -237,7 +237,7 @@ def _sums(b: Builder, x: SSAValue, listed: Listed, entries: tuple[Ints, Ints, In
         raise Error("E0402", "a node that is no leaf has a weight")
     table = _weights(int(is_leaf.sum()), leaf_of[places], np.array(targets, np.int64), weights, count)
     if count == 1 and aggregate in ("SUM", "AVERAGE") and table.values.shape[1] == 1:
-        table = Weights(table.values, None)  # leaves without a weight have 0 already
+        table = LeafWeights(table.values, None)  # leaves without a weight have 0 already
     return _ensemble(b, x, forest, table, count, aggregate)
 
 
@@ -274,7 +274,7 @@ class _Keys:
         return self._order[at]
 
 
-def _questions(listed: Listed, keys: _Keys, values: NDArray) -> tuple[NDArray, Questions, NDArray]:
+def _questions(listed: ListedNodes, keys: _Keys, values: NDArray) -> tuple[NDArray, Questions, NDArray]:
     """Which nodes are leaves, the others, and the first node of each tree, as `forest_of` takes them."""
     columns = (listed.nodes_featureids, listed.nodes_modes, values, listed.nodes_truenodeids, listed.nodes_falsenodeids)
     tracks, count = listed.nodes_missing_value_tracks_true, len(listed.nodes_nodeids)
@@ -302,7 +302,7 @@ def _questions(listed: Listed, keys: _Keys, values: NDArray) -> tuple[NDArray, Q
     return is_leaf, asked, number[np.sort(keys.first)]
 
 
-def _reaches_all(listed: Listed, trees: Ints, classes: Ints, count: int) -> bool:
+def _reaches_all(listed: ListedNodes, trees: Ints, classes: Ints, count: int) -> bool:
     """Whether each class has a tree all of whose leaves have a weight for it, so that no row leaves it without a score."""
     leaves: dict[int, int] = {}
     for tree, mode in zip(listed.nodes_treeids, listed.nodes_modes, strict=True):

@@ -15,10 +15,10 @@ from ttc.dialects.core.records import record
 from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common import control
 from ttc.importers.common.batched import batched
-from ttc.importers.common.control import Step, erase
+from ttc.importers.common.control import LoopIteration, erase
 from ttc.importers.common.parts import element, part
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.calls import MAX_TRIPS, Call, declared, nodes_in, stack
+from ttc.importers.onnx.calls import MAX_TRIPS, NodeCall, declared, nodes_in, stack
 from ttc.importers.onnx.values import Value, flattened, like, refusable
 
 
@@ -37,14 +37,14 @@ class _Scanned:
     trips: int
 
 
-def scan(call: Call) -> list[Value]:
+def scan(call: NodeCall) -> list[Value]:
     """One iteration for each element along an axis of the scanned operands."""
     if call.opset < 9:
         return _scan_batches(call)
     return _scan(call, call.operands, call.ints("scan_input_axes"), call.ints("scan_input_directions"), "")
 
 
-def _scan(call: Call, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...], label: str) -> list[Value]:
+def _scan(call: NodeCall, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...], label: str) -> list[Value]:
     graph, (count,) = call.graph("body"), call.ints("num_scan_inputs")
     if not 0 < count <= len(operands):
         raise Error("E0402", f"{count} scanned inputs of {len(operands)}")
@@ -67,7 +67,7 @@ def _scan(call: Call, operands: Sequence[Value], axes: tuple[int, ...], reversed
         raise Unsupported(f"{reason}; it is not unrolled: {why}") from None
 
 
-def _scanned(call: Call, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...]) -> _Scanned:
+def _scanned(call: NodeCall, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...]) -> _Scanned:
     inputs, count = [x for x in operands if isinstance(x, SSAValue)], len(operands)
     axes, reversed_ = axes or (0,) * count, reversed_ or (0,) * count
     if len(inputs) != count or len(axes) != count or len(reversed_) != count:
@@ -80,7 +80,7 @@ def _scanned(call: Call, operands: Sequence[Value], axes: tuple[int, ...], rever
     return _Scanned(inputs, along, reversed_, known.pop() if known else DYNAMIC)
 
 
-def _at_once(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
+def _at_once(call: NodeCall, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
     """All iterations together.  Raises Unsupported where one needs what another makes."""
     b, size = call.b, scanned.trips
     rows = zip(scanned.inputs, scanned.axes, scanned.backwards, strict=True)
@@ -103,14 +103,14 @@ def _at_once(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanne
     return [*state, *(_turned(call, x, a, back) for x, a, back in zip(stacks, axes, backwards, strict=True))]
 
 
-def _first(call: Call, x: SSAValue, axis: int, back: int) -> SSAValue:
+def _first(call: NodeCall, x: SSAValue, axis: int, back: int) -> SSAValue:
     """A scanned operand with its elements along the first dimension, in the order in which they are taken."""
     rank = call.b.rank(x)
     x = x if axis == 0 else call.b.nn("transpose", x, perm=(axis, *(i for i in range(rank) if i != axis)))
     return _turned(call, x, 0, back)
 
 
-def _unrolled(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
+def _unrolled(call: NodeCall, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
     stacks: list[list[Value]] = [[] for _ in graph.output[len(state) :]]
     for at in range(scanned.trips):
         places = [scanned.trips - 1 - at if back else at for back in scanned.backwards]
@@ -124,7 +124,7 @@ def _unrolled(call: Call, graph: GraphProto, state: list[Value], scanned: _Scann
     return [*state, *(stack(call, s[::-1] if back else s, declared(type_), axis) for s, axis, back, type_ in rows)]
 
 
-def _directions(call: Call, stacks: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _directions(call: NodeCall, stacks: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     axes = call.ints("scan_output_axes") or (0,) * stacks
     backwards = call.ints("scan_output_directions") or (0,) * stacks
     if len(axes) != stacks or len(backwards) != stacks:
@@ -132,13 +132,13 @@ def _directions(call: Call, stacks: int) -> tuple[tuple[int, ...], tuple[int, ..
     return axes, backwards
 
 
-def _looped(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
+def _looped(call: NodeCall, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
     b = call.b
     static = scanned.trips != DYNAMIC
     total = b.constant(np.array(scanned.trips, np.int64)) if static else _size(call, scanned.inputs[0], scanned.axes[0])
     shapes: list[Sequence[Value]] = [state]
 
-    def step(number: SSAValue, values: Sequence[SSAValue]) -> Step:
+    def step(number: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
         last = call.b.nn("sub", total, call.b.constant(np.array(1, np.int64)))
         parts = [
             call.b.nn("gather", x, call.b.nn("sub", last, number) if back else number, axis=axis)
@@ -147,7 +147,7 @@ def _looped(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned
         results = refusable(call.run(graph, (*like([state], values), *parts), f"{label}i"))
         shapes.append(results[: len(state)])
         like(shapes, flattened(shapes[-1]))
-        return Step(flattened(shapes[-1]), flattened(results[len(state) :]))
+        return LoopIteration(flattened(shapes[-1]), flattened(results[len(state) :]))
 
     if static:
         values, stacks = control.loop(b, step, flattened(state), length=scanned.trips)
@@ -157,12 +157,12 @@ def _looped(call: Call, graph: GraphProto, state: list[Value], scanned: _Scanned
     return [*like(shapes, values), *(_turned(call, x, a, back) for x, a, back in zip(stacks, axes, backwards, strict=True))]
 
 
-def _size(call: Call, x: SSAValue, axis: int) -> SSAValue:
+def _size(call: NodeCall, x: SSAValue, axis: int) -> SSAValue:
     """The number of elements along an axis, at run time."""
     return call.b.reshape(part(call.b, call.b.nn("shape", x), 0, axis, 1))
 
 
-def _turned(call: Call, x: SSAValue, axis: int, backwards: int) -> SSAValue:
+def _turned(call: NodeCall, x: SSAValue, axis: int, backwards: int) -> SSAValue:
     """A stack with its first dimension where the node wants it, and from its last element on."""
     rank, size = call.b.spec(x).rank, call.b.spec(x).shape[0]
     if backwards and size == DYNAMIC:
@@ -175,7 +175,7 @@ def _turned(call: Call, x: SSAValue, axis: int, backwards: int) -> SSAValue:
     return x if at == 0 else call.b.nn("transpose", x, perm=(*range(1, at + 1), 0, *range(at + 1, rank)))
 
 
-def _scan_batches(call: Call) -> list[Value]:
+def _scan_batches(call: NodeCall) -> list[Value]:
     """Opset 8: operands have a batch before all else, and each sample is scanned by itself."""
     lengths, *rest = call.operands
     operands = [x for x in rest if isinstance(x, SSAValue)]

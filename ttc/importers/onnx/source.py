@@ -22,14 +22,14 @@ from ttc.importers.onnx.wire import Payload, skeleton
 
 
 @record
-class Source:
+class OnnxSource:
     """A parsed model.  model: without its large weights; weights: the graph's initializers by name, not read yet."""
 
     model: ModelProto
     weights: Mapping[str, Weight]
 
 
-def read(path: Path) -> Source:
+def read(path: Path) -> OnnxSource:
     """Map and parse a model file.  Raises E0102, E0201, E0202, E0203, E0204."""
     data = map_file(path, "an ONNX model")
     found = skeleton(data)
@@ -49,7 +49,7 @@ def read(path: Path) -> Source:
         if not tensor.name or tensor.name in weights:
             raise Error("E0203", f"{what} is defined twice" if tensor.name else "an initializer has no name")
         weights[tensor.name] = weight_of(tensor, _raw(data, tensor, payload, files, what), what)
-    return Source(model, weights)
+    return OnnxSource(model, weights)
 
 
 def _raw(data: mmap.mmap, tensor: TensorProto, payload: Payload | None, files: ExternalFiles, what: str) -> Raw | None:

@@ -16,7 +16,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx import ops_sequence
-from ttc.importers.onnx.calls import Budget, Call
+from ttc.importers.onnx.calls import CallBudget, NodeCall
 from ttc.importers.onnx.control import CONTROL
 from ttc.importers.onnx.inputs import type_proto
 from ttc.importers.onnx.opsets import Schema, bind, check_node, opsets, schema_function, schema_of
@@ -80,13 +80,13 @@ def names_read(nodes: Iterable[NodeProto], outputs: Iterable[str]) -> frozenset[
     return frozenset(found)
 
 
-class Walker:
+class OnnxWalker:
     """Maps nodes in order; refused ones go to the misses of the builder."""
 
     def __init__(self, builder: Builder, functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self.builder = builder
         self.functions = functions
-        self.budget = Budget()
+        self.budget = CallBudget()
 
     def walk(self, nodes: Iterable[NodeProto], scope: BodyScope) -> None:
         """Map all nodes of a body.  Raises E0203, E0204, E04xx at the node, Unsupported for too many nodes in loops."""
@@ -140,7 +140,7 @@ class Walker:
         try:
             if control is not None:
                 body = partial(self._subgraph, scope=scope, name=name)
-                return control(Call(self.builder, self.budget, body, node, operands, name, opset))
+                return control(NodeCall(self.builder, self.budget, body, node, operands, name, opset))
             return self._mapped(cast("Mapped", apply), node, operands, opset, name, scope)
         except RefusedInside:
             return (REFUSED,) * len(node.output)

@@ -28,8 +28,8 @@ from ttc.importers.common.module import finished, naming
 from ttc.importers.common.unsupported import Refused
 from ttc.importers.tf.facts import describe
 from ttc.importers.tf.saved_model import read_saved_model
-from ttc.importers.tf.values import Model, Stored, Value, Variable
-from ttc.importers.tf.walk import Walker
+from ttc.importers.tf.values import Model, Stored, TfVariable, Value
+from ttc.importers.tf.walk import TfWalker
 
 __all__ = ["describe", "import_object", "import_saved_model", "mapped"]
 
@@ -90,21 +90,21 @@ def mapped(
     builder = Builder(frozenset(item.name for item in model.stored.values()), given_values(arguments, values))
     seeds: dict[str, Value] = {node: _seed(builder, item) for node, item in model.stored.items()}
     seeds.update({model.places[item]: argument for item, argument in arguments.items()})
-    walker = Walker(builder, model.graph, seeds)
+    walker = TfWalker(builder, model.graph, seeds)
     with np.errstate(all="ignore"):
         results = walker.outputs([reference for _, reference in model.outputs])
     ports: list[tuple[Port, SSAValue]] = []
     if not builder.misses.rows:
         ports = [(Port(item), _tensor(item, x)) for (item, _), x in zip(model.outputs, results, strict=True)]
-        ports += _updates([x for x in seeds.values() if isinstance(x, Variable)], {item for item, _ in model.outputs})
+        ports += _updates([x for x in seeds.values() if isinstance(x, TfVariable)], {item for item, _ in model.outputs})
     return finished(name, function, builder, ports)
 
 
 def _seed(b: Builder, stored: Stored) -> Value:
-    return Variable(stored.name, stored.weight) if stored.is_handle else b.initializer(stored.name, stored.weight, trainable=False)
+    return TfVariable(stored.name, stored.weight) if stored.is_handle else b.initializer(stored.name, stored.weight, trainable=False)
 
 
-def _updates(variables: Iterable[Variable], taken: set[str]) -> Iterator[tuple[Port, SSAValue]]:
+def _updates(variables: Iterable[TfVariable], taken: set[str]) -> Iterator[tuple[Port, SSAValue]]:
     """Results for the variables that have new values.  taken: names of other results."""
     for variable in variables:
         if variable.current is not None and variable.current is not variable.leaf:

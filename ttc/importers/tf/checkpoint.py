@@ -17,7 +17,7 @@ FOLDER, STEM = "variables", "variables"
 MAX_SHARDS = 1 << 12
 
 
-class Checkpoint(Mapping[str, Weight]):
+class TfCheckpoint(Mapping[str, Weight]):
     """The tensors of a checkpoint by key, except those of types that nn has not, such as texts.
 
     Args:

@@ -15,7 +15,7 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
 from ttc.importers.common import control
 from ttc.importers.common.builder import Builder
-from ttc.importers.common.control import Step
+from ttc.importers.common.control import LoopIteration
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tf import lists
 from ttc.importers.tf.messages import Call, Function, Node
@@ -50,7 +50,7 @@ class Caller(Protocol):
 
 
 @record
-class Site:
+class ControlNode:
     """A node that runs functions, on its operands.
 
     Args:
@@ -99,14 +99,14 @@ class Site:
         return bool(known.any())
 
 
-def call(site: Site) -> list[Value]:
+def call(site: ControlNode) -> list[Value]:
     """The function's results.  Nodes keep their names where the caller's says nothing."""
     last = site.node.name.rpartition("/")[2].rstrip("0123456789_")
     caller = site.caller if last in _CALLS else site.name
     return site.walker.call(site.function("f"), site.operands, caller, site.depth + 1, repeated=site.repeated)
 
 
-def if_(site: Site) -> list[Value]:
+def if_(site: ControlNode) -> list[Value]:
     """The branch that a known condition chooses; else both, selected by value if they are short, or a branch of dialect nn."""
     condition, operands = site.decision()
     if any(isinstance(x, Refused) for x in site.operands):
@@ -128,7 +128,7 @@ def _is_short(function: Function | None) -> bool:
     return function is not None and len(function.nodes) <= MAX_SELECTED and not any(node.op in FAILING for node in function.nodes)
 
 
-def selected(site: Site, condition: SSAValue, first: Sequence[Value], second: Sequence[Value]) -> list[Value] | None:
+def selected(site: ControlNode, condition: SSAValue, first: Sequence[Value], second: Sequence[Value]) -> list[Value] | None:
     """Results of both branches, selected by value; None unless they are tensors of the same static types, or the same lists."""
     found: list[Value] = []
     for x, y in zip(first, second, strict=False):
@@ -143,7 +143,7 @@ def selected(site: Site, condition: SSAValue, first: Sequence[Value], second: Se
     return found
 
 
-def _both(site: Site, condition: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value] | None:
+def _both(site: ControlNode, condition: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value] | None:
     """What both functions give, and leave in the variables that they set, selected by value; None as `selected` says."""
     variables = SetVariables(site.b, operands)
     ends: list[list[Value]] = []
@@ -155,7 +155,7 @@ def _both(site: Site, condition: SSAValue, names: Sequence[str], operands: Seque
     return None if found is None else variables.taken(found)
 
 
-def _branched(site: Site, which: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value]:
+def _branched(site: ControlNode, which: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value]:
     """A branch of dialect nn: only the chosen function runs.  Raises Unsupported for results that are no tensors or lists of such."""
     variables = SetVariables(site.b, operands)
     shown: list[list[Value]] = []
@@ -178,7 +178,7 @@ def _tensors(values: Sequence[Value], what: str) -> list[SSAValue]:
     return found
 
 
-def case(site: Site) -> list[Value]:
+def case(site: ControlNode) -> list[Value]:
     """The branch of a known index; the last one for an index outside."""
     index, operands = site.decision()
     branches = site.node.attributes.get("branches")
@@ -193,7 +193,7 @@ def case(site: Site) -> list[Value]:
     return site.run(branches[at if 0 <= at < len(branches) else -1].name, operands)
 
 
-def while_(site: Site) -> list[Value]:
+def while_(site: ControlNode) -> list[Value]:
     """Iterations unrolled while it is known at import that the condition holds; from where it is not known, a loop of dialect nn."""
     if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
@@ -212,7 +212,7 @@ def while_(site: Site) -> list[Value]:
     return _looped(site, site.operands) if found is None else found
 
 
-def _unrolled(site: Site) -> list[Value]:
+def _unrolled(site: ControlNode) -> list[Value]:
     """Unroll a loop; if data decide when it ends, make it a loop of nn.  Raises TooMany, Unsupported."""
     state: Sequence[Value] = site.operands
     for at in range(MAX_TRIPS):
@@ -227,18 +227,18 @@ def _unrolled(site: Site) -> list[Value]:
     raise TooMany(f"more than {MAX_TRIPS} iterations")
 
 
-def _condition(site: Site, state: Sequence[Value], label: str) -> Value:
+def _condition(site: ControlNode, state: Sequence[Value], label: str) -> Value:
     return next(iter(site.run(site.function("cond"), state, label)), None)
 
 
-def _iteration(site: Site, state: Sequence[Value], label: str) -> list[Value]:
+def _iteration(site: ControlNode, state: Sequence[Value], label: str) -> list[Value]:
     found = site.run(site.function("body"), state, label)
     if len(found) != len(state):
         raise Error("E0203", "its body gives another number of values than it takes", where=site.name)
     return found
 
 
-def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
+def _looped(site: ControlNode, state: Sequence[Value]) -> list[Value]:
     """A loop of dialect nn over the tensors, lists as one tensor each, and the variables that it sets; all else it must leave as it is."""
     variables = SetVariables(site.b, state)
     state = _with_shapes(site, state, variables)
@@ -252,13 +252,13 @@ def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
         found = _condition(site, values, "i")
         return site.b.cast(_tensors([found], "a condition")[0], BOOL)
 
-    def step(_: SSAValue, tensors: Sequence[SSAValue]) -> Step:
+    def step(_: SSAValue, tensors: Sequence[SSAValue]) -> LoopIteration:
         values = lists.as_tensors(site.b, _iteration(site, whole(variables.taken(tensors)), "i"))
         if any(x is not y for x, y in zip(start, values, strict=True) if not isinstance(x, SSAValue)):
             raise Unsupported("how often it runs depends on data, and it changes what is no tensor")
         new = _tensors([y for x, y in zip(start, values, strict=True) if isinstance(x, SSAValue)], "an iteration")
         going = condition(whole(new))
-        return Step([*new, *variables.held()], going=going)
+        return LoopIteration([*new, *variables.held()], going=going)
 
     first = condition(whole([x for x in start if isinstance(x, SSAValue)]))
     carried = [*(x for x in start if isinstance(x, SSAValue)), *variables.held()]
@@ -266,7 +266,7 @@ def _looped(site: Site, state: Sequence[Value]) -> list[Value]:
     return whole(variables.taken(results))
 
 
-def _with_shapes(site: Site, state: Sequence[Value], variables: SetVariables) -> Sequence[Value]:
+def _with_shapes(site: ControlNode, state: Sequence[Value], variables: SetVariables) -> Sequence[Value]:
     """Lists whose elements have no shape yet get that of what one iteration, which is then given up, stores in them."""
     b = site.walker.builder
     if not any(isinstance(x, TensorList) and lists.shape_of(b, x) is None for x in state):
@@ -280,7 +280,7 @@ def _with_shapes(site: Site, state: Sequence[Value], variables: SetVariables) ->
     return [replace(x, shape=s) if isinstance(x, TensorList) and x.shape is None else x for x, s in pairs]
 
 
-CONTROL: Mapping[str, Callable[[Site], list[Value]]] = MappingProxyType(
+CONTROL: Mapping[str, Callable[[ControlNode], list[Value]]] = MappingProxyType(
     {
         **dict.fromkeys(_CALLS, call),
         **dict.fromkeys(["If", "StatelessIf"], if_),

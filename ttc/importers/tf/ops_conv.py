@@ -18,7 +18,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 @record
-class Layout:
+class ImageLayout:
     """Where dimensions lie.  last: channels come last; rank: spatial dimensions."""
 
     last: bool
@@ -51,10 +51,10 @@ class Layout:
         return b.nn("transpose", x, perm=(0, *range(2, self.rank + 2), 1)) if self.last else x
 
 
-_LAYOUTS = {"NHWC": Layout(True, 2), "NCHW": Layout(False, 2), "NDHWC": Layout(True, 3), "NCDHW": Layout(False, 3)}
+_LAYOUTS = {"NHWC": ImageLayout(True, 2), "NCHW": ImageLayout(False, 2), "NDHWC": ImageLayout(True, 3), "NCDHW": ImageLayout(False, 3)}
 
 
-def layout_of(data_format: str) -> Layout:
+def layout_of(data_format: str) -> ImageLayout:
     """Return the layout that `data_format` names.  Raises Unsupported."""
     found = _LAYOUTS.get(data_format)
     if found is None:
@@ -62,7 +62,7 @@ def layout_of(data_format: str) -> Layout:
     return found
 
 
-def paddings(sizes: Ints, flat: Window, padding: str, explicit: Ints, layout: Layout) -> Ints:
+def paddings(sizes: Ints, flat: Window, padding: str, explicit: Ints, layout: ImageLayout) -> Ints:
     """All beginnings, then all ends.  Raises E0402."""
     if padding == "VALID":
         return (0,) * (2 * layout.rank)
@@ -78,7 +78,9 @@ def paddings(sizes: Ints, flat: Window, padding: str, explicit: Ints, layout: La
     return (*(p[0] for p in inner), *(p[1] for p in inner))
 
 
-def _window(b: Builder, x: SSAValue, layout: Layout, kernel: Ints, strides: Ints, dilations: Ints, padding: str, explicit: Ints) -> Window:
+def _window(
+    b: Builder, x: SSAValue, layout: ImageLayout, kernel: Ints, strides: Ints, dilations: Ints, padding: str, explicit: Ints
+) -> Window:
     dilations = dilations or (1,) * (layout.rank + 2)
     flat = Window(kernel, layout.spatial(strides, "strides"), layout.spatial(dilations, "dilations"), ())
     images.require_steps("kernel", kernel)

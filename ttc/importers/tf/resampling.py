@@ -21,15 +21,15 @@ TINY = 1000.0 * float(np.finfo(np.float32).tiny)
 
 
 @record
-class Kernel:
+class ResamplingKernel:
     """A weight by distance, in elements, and the distance from which on it is 0."""
 
     radius: float
     weigh: Callable[[NDArray], NDArray]
 
 
-def _lanczos(radius: float) -> Kernel:
-    return Kernel(radius, lambda x: np.where(x > radius, 0.0, np.where(x <= 1e-3, 1.0, np.sinc(x) * np.sinc(x / radius))))
+def _lanczos(radius: float) -> ResamplingKernel:
+    return ResamplingKernel(radius, lambda x: np.where(x > radius, 0.0, np.where(x <= 1e-3, 1.0, np.sinc(x) * np.sinc(x / radius))))
 
 
 def _cubic(x: NDArray) -> NDArray:
@@ -41,14 +41,14 @@ def _mitchell(x: NDArray) -> NDArray:
     return np.where(x >= 2, 0.0, np.where(x >= 1, outer, inner))
 
 
-KERNELS: Mapping[str, Kernel] = MappingProxyType(
+KERNELS: Mapping[str, ResamplingKernel] = MappingProxyType(
     {
         **{f"lanczos{n}": _lanczos(float(n)) for n in (1, 3, 5)},
-        "gaussian": Kernel(1.5, lambda x: np.where(x >= 1.5, 0.0, np.exp(-(x**2) / (2 * 0.5**2)))),
-        "box": Kernel(1.0, lambda x: np.where(x < 0.5, 1.0, np.where(x == 0.5, 0.5, 0.0))),
-        "triangle": Kernel(1.0, lambda x: np.maximum(1 - x, 0.0)),
-        "keyscubic": Kernel(2.0, _cubic),
-        "mitchellcubic": Kernel(2.0, _mitchell),
+        "gaussian": ResamplingKernel(1.5, lambda x: np.where(x >= 1.5, 0.0, np.exp(-(x**2) / (2 * 0.5**2)))),
+        "box": ResamplingKernel(1.0, lambda x: np.where(x < 0.5, 1.0, np.where(x == 0.5, 0.5, 0.0))),
+        "triangle": ResamplingKernel(1.0, lambda x: np.maximum(1 - x, 0.0)),
+        "keyscubic": ResamplingKernel(2.0, _cubic),
+        "mitchellcubic": ResamplingKernel(2.0, _mitchell),
     }
 )
 
@@ -61,7 +61,7 @@ def require_table(samples: int, size: int) -> None:
         raise Unsupported(f"{samples} samples of {size} elements")
 
 
-def spans(samples: int, size: int, scale: float, offset: float, kernel: Kernel, *, antialias: bool) -> NDArray:
+def spans(samples: int, size: int, scale: float, offset: float, kernel: ResamplingKernel, *, antialias: bool) -> NDArray:
     """Weights that add up to 1: sample i lies at (i + 1/2 - offset) / scale, and weighs 0 outside of the image.
 
     Places are float32, as TensorFlow's: kernels end abruptly.

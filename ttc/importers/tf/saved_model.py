@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.importers.common.beneath import map_beneath
 from ttc.importers.common.open_input import OpenInput
-from ttc.importers.tf.checkpoint import Checkpoint
+from ttc.importers.tf.checkpoint import TfCheckpoint
 from ttc.importers.tf.messages import Call, Dims, Function, Graph, Node, Span, Tensor, entries, graph_of, repeated, shape_of
 from ttc.importers.tf.objects import handles
 from ttc.importers.tf.structure import check_graph, source_of
@@ -182,7 +182,7 @@ def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], meta: Meta
     """
     if not any(node.op in HANDLES for node in graph.nodes):
         return {}
-    stored = Checkpoint(folder)
+    stored = TfCheckpoint(folder)
     found: dict[str, Stored] = {}
     for body, arguments in _restoring(graph, nodes, meta.restore):
         for target, key in _assigned(body):

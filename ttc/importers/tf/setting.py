@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ttc.importers.tf.messages import Graph, Node
 from ttc.importers.tf.structure import called, source_of
-from ttc.importers.tf.values import Value, Variable
+from ttc.importers.tf.values import TfVariable, Value
 
 SETTING = frozenset(["AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"])
 """Ops whose first operand is the variable that they set."""
@@ -15,7 +15,7 @@ _DECIDING = frozenset(["If", "StatelessIf", "Case", "StatelessCase"])
 _PASSING = frozenset(["Identity", "EnsureShape"])
 
 
-class Setting:
+class VariableSetting:
     """The bodies of a graph that set variables, and which.
 
     Args:
@@ -46,7 +46,7 @@ class Setting:
                     given = [r for r in node.inputs if not r.startswith("^")][node.op in _DECIDING :]
                     self._mark_call(name, [_variable(nodes, r, values) for r in given])
 
-    def _mark_call(self, name: str, operands: Sequence[Variable | None]) -> None:
+    def _mark_call(self, name: str, operands: Sequence[TfVariable | None]) -> None:
         key = name, tuple(map(id, operands))
         if key in self._marked:
             return
@@ -68,13 +68,13 @@ class Setting:
         return [*(function.results[output] for output in function.outputs), *function.effects]
 
 
-def _variable(nodes: Mapping[str, Node], reference: str, values: Mapping[str, Sequence[Value]]) -> Variable | None:
+def _variable(nodes: Mapping[str, Node], reference: str, values: Mapping[str, Sequence[Value]]) -> TfVariable | None:
     """The variable whose handle this is."""
     name = source_of(reference)
     while name not in values and name in nodes and nodes[name].op in _PASSING and nodes[name].inputs:
         name = source_of(nodes[name].inputs[0])
     found = values.get(name, (None,))[0]
-    return found if isinstance(found, Variable) else None
+    return found if isinstance(found, TfVariable) else None
 
 
 def reachable(nodes: Mapping[str, Node], roots: Sequence[str]) -> Iterator[Node]:

@@ -20,16 +20,16 @@ from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tf.messages import Call, Node, Shape, Tensor, Type
 from ttc.importers.tf.tensors import dtype_of
-from ttc.importers.tf.values import TensorList, Value, Variable
+from ttc.importers.tf.values import TensorList, TfVariable, Value
 
 Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 IMPLIED = frozenset(["N", "num_split", "num", "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations"])
 """Attributes that say what operands say, or how to compute and not what."""
-_KINDS: dict[str, type] = {"SSAValue": SSAValue, "Variable": Variable, "TensorList": TensorList, "Complex": Complex}
+_KINDS: dict[str, type] = {"SSAValue": SSAValue, "TfVariable": TfVariable, "TensorList": TensorList, "Complex": Complex}
 
 
 @record
-class Row:
+class TfRow:
     """A mapping and what it takes.
 
     Args:
@@ -102,13 +102,13 @@ def _plain(value: Any, kind: str, what: str, node: str) -> Any:
     raise Error("E0203", f"{what} is no {kind.lower()}", where=node)
 
 
-def row_of(apply: Callable[..., Any]) -> Row:
+def row_of(apply: Callable[..., Any]) -> TfRow:
     """What the function's signature says."""
     parameters = list(inspect.signature(apply).parameters.values())[1:]
     operands = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     rest = next((str(p.annotation) for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    return Row(
+    return TfRow(
         apply,
         tuple(str(p.annotation).removesuffix(" | None") for p in operands),
         sum(p.default is p.empty for p in operands),
@@ -125,13 +125,13 @@ COMPLEX_ROWS: RuleTable[Callable[..., Any]] = RuleTable("row", "ttc.importers.tf
 
 
 @cache
-def rows() -> dict[str, Row]:
+def rows() -> dict[str, TfRow]:
     """Return the rows by op, with what the signature of each says."""
     return {op: row_of(apply) for op, apply in ROWS.rules().items()}
 
 
 @cache
-def complex_rows() -> dict[str, Row]:
+def complex_rows() -> dict[str, TfRow]:
     """Return the rows by op for nodes that take complex numbers."""
     return {op: row_of(apply) for op, apply in COMPLEX_ROWS.rules().items()}
 

@@ -18,7 +18,7 @@ from ttc.importers.tf.messages import Graph
 
 
 @record(frozen=False)
-class Variable:
+class TfVariable:
     """A variable: frozen to the value it holds, or a state if the model sets it.
 
     Args:
@@ -50,7 +50,7 @@ class TensorList:
     stack: SSAValue | None = None
 
 
-Value: TypeAlias = "SSAValue | Variable | TensorList | Complex | Refused | None"
+Value: TypeAlias = "SSAValue | TfVariable | TensorList | Complex | Refused | None"
 """None: a tensor that no op of inference looks at, such as the seed of a generator."""
 
 

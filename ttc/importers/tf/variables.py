@@ -8,14 +8,14 @@ from typing import TypeVar
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.tf.values import Value, Variable
+from ttc.importers.tf.values import TfVariable, Value
 
 ValueT = TypeVar("ValueT", bound=Value)
 
 
 def read(b: Builder, resource: Value) -> SSAValue:
     """What a variable holds at this place.  Raises Unsupported for what is no variable."""
-    if not isinstance(resource, Variable):
+    if not isinstance(resource, TfVariable):
         raise Unsupported("reads what is no variable")
     if resource.leaf is None:
         make = b.state if resource.is_set else b.initializer
@@ -27,7 +27,7 @@ def read(b: Builder, resource: Value) -> SSAValue:
 def write(b: Builder, resource: Value, value: SSAValue) -> None:
     """The variable holds another value from here on.  Raises Unsupported."""
     old = b.spec(read(b, resource))
-    assert isinstance(resource, Variable)
+    assert isinstance(resource, TfVariable)
     if not resource.is_set:
         raise Unsupported("a variable that is set by a handle which does not say so at import")
     if b.spec(value) != old:
@@ -43,7 +43,7 @@ class SetVariables:
     """
 
     def __init__(self, b: Builder, operands: Sequence[Value]) -> None:
-        found = {id(x): x for x in operands if isinstance(x, Variable) and x.is_set}
+        found = {id(x): x for x in operands if isinstance(x, TfVariable) and x.is_set}
         self._variables = list(found.values())
         self.before = [read(b, x) for x in self._variables]
         """What they held when this was made."""

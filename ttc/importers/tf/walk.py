@@ -11,9 +11,9 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
-from ttc.importers.tf.control import CONTROL, Site, TooMany
+from ttc.importers.tf.control import CONTROL, ControlNode, TooMany
 from ttc.importers.tf.messages import Function, Graph, Node
-from ttc.importers.tf.setting import Setting, reachable
+from ttc.importers.tf.setting import VariableSetting, reachable
 from ttc.importers.tf.structure import source_of
 from ttc.importers.tf.tables import OUTPUTS, complex_rows, rows
 from ttc.importers.tf.values import Value
@@ -55,7 +55,7 @@ class CallScope:
         return f"{self.caller}/{node.name}" if self.caller else node.name
 
 
-class Walker:
+class TfWalker:
     """Maps the nodes that outputs need; refused ones go to the misses of the builder.
 
     Args:
@@ -74,7 +74,7 @@ class Walker:
         self._bodies: dict[str, dict[str, Node]] = {}
         self.unrolled = 0
         self._characters = MAX_NAME_CHARACTERS
-        self._setting = Setting(graph)
+        self._setting = VariableSetting(graph)
 
     def outputs(self, references: Sequence[str]) -> list[Value]:
         """Tensors of the graph.  Raises E0203, E04xx at the node."""
@@ -188,7 +188,7 @@ class Walker:
         if node.op in self.functions:
             return tuple(self.call(node.op, operands, name, scope.depth + 1, repeated=scope.repeated))
         if control is not None:
-            return tuple(control(Site(self, node, operands, name, scope.caller, scope.depth, scope.repeated)))
+            return tuple(control(ControlNode(self, node, operands, name, scope.caller, scope.depth, scope.repeated)))
         row = rows().get(node.op)
         if any(isinstance(x, Complex) for x in operands):
             row = complex_rows().get(node.op, row)

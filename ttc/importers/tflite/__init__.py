@@ -29,7 +29,7 @@ from ttc.importers.common.open_input import OpenInput
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.model import Graph, GraphSignature, Model, parse
-from ttc.importers.tflite.walk import Walker
+from ttc.importers.tflite.walk import TfliteWalker
 from ttc.importers.tflite.weights import dtype_of
 
 
@@ -84,7 +84,7 @@ def _import(
     function = make_function("forward", [(Port(n), tensor_type(spec)) for n, spec in specs.items()])
     arguments = dict(zip(specs, function.body.block.args, strict=True))
     builder = TfliteBuilder(frozenset(t.name for g in model.graphs for t in g.tensors), given_values(arguments, values))
-    walker = Walker(model, builder)
+    walker = TfliteWalker(model, builder)
     found = walker.walk(0, list(arguments.values()))
     results: list[tuple[Port, SSAValue]] = []
     if not builder.misses.rows:

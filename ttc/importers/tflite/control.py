@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
-from ttc.importers.common.control import Step, branch, loop
+from ttc.importers.common.control import LoopIteration, branch, loop
 from ttc.importers.common.unsupported import REFUSED, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.model import Graph, Model, Operator
@@ -32,7 +32,7 @@ class Walks(Protocol):
 
 
 @record
-class Site:
+class ControlOperator:
     """An operator that runs graphs or is about variables, on its operands.
 
     Args:
@@ -58,19 +58,19 @@ class Site:
         return (REFUSED,) * len(self.operator.outputs)
 
 
-Control: TypeAlias = Callable[[Site], Sequence[Value]]
+Control: TypeAlias = Callable[[ControlOperator], Sequence[Value]]
 
 
 class _Passed(Exception):
     """A body holds an operator that was refused: its loop or branch is passed over."""
 
 
-def call(site: Site) -> Sequence[Value]:
+def call(site: ControlOperator) -> Sequence[Value]:
     """A graph in the op's place."""
     return site.run(site.graph("subgraph" if site.operator.op == "CALL" else "decomposition_subgraph_index"), site.operands)
 
 
-def call_once(site: Site) -> Sequence[Value]:
+def call_once(site: ControlOperator) -> Sequence[Value]:
     """A graph that gives variables their first values, which must be constants of the model."""
     walker, number = site.walker, site.graph("init_subgraph_index")
     if not 0 <= number < len(walker.model.graphs) or number in site.calls:
@@ -102,18 +102,18 @@ def _handle(operator: Operator) -> str:
     return f"{container}/{name}" if container else name or "variable"
 
 
-def var_handle(site: Site) -> Sequence[Value]:
+def var_handle(site: ControlOperator) -> Sequence[Value]:
     """The variable that the options name."""
     return [Resource(site.walker.variables.resource(_handle(site.operator)))]
 
 
-def read_variable(site: Site) -> Sequence[Value]:
+def read_variable(site: ControlOperator) -> Sequence[Value]:
     """What a variable holds at this place."""
     name = _resource(site.operands)
     return site.refused() if site.walker.variables.is_refused(name) else [site.walker.variables.read(name)]
 
 
-def assign_variable(site: Site) -> Sequence[Value]:
+def assign_variable(site: ControlOperator) -> Sequence[Value]:
     """A variable holds another value from here on."""
     value = site.operands[-1] if len(site.operands) == 2 else None
     if not isinstance(value, SSAValue):
@@ -133,7 +133,7 @@ def _resource(operands: Sequence[Value]) -> str:
 # ---- branches and loops ----------------------------------------------------------------------------------------------------------
 
 
-def if_(site: Site) -> Sequence[Value]:
+def if_(site: ControlOperator) -> Sequence[Value]:
     """The branch that is taken, if that is known."""
     condition = site.operands[0] if site.operands else None
     if not isinstance(condition, SSAValue):
@@ -148,7 +148,7 @@ def if_(site: Site) -> Sequence[Value]:
         return site.refused()
 
 
-def while_(site: Site) -> Sequence[Value]:
+def while_(site: ControlOperator) -> Sequence[Value]:
     """Iterations are written out as long as the condition is known, and they are few; the rest is a loop."""
     condition, body = site.graph("cond_subgraph_index"), site.graph("body_subgraph_index")
     walker, values = site.walker, list(site.operands)
@@ -168,7 +168,7 @@ def while_(site: Site) -> Sequence[Value]:
     return _loop(site, values)
 
 
-def _loop(site: Site, values: Sequence[Value]) -> Sequence[Value]:
+def _loop(site: ControlOperator, values: Sequence[Value]) -> Sequence[Value]:
     condition, body = site.graph("cond_subgraph_index"), site.graph("body_subgraph_index")
     carried = [v for v in values if isinstance(v, SSAValue)]
     if any(v is REFUSED for v in values):
@@ -176,9 +176,9 @@ def _loop(site: Site, values: Sequence[Value]) -> Sequence[Value]:
     if len(carried) != len(values):
         raise Unsupported("a loop that carries variables")
 
-    def step(number: SSAValue, inner: Sequence[SSAValue]) -> Step:
+    def step(number: SSAValue, inner: Sequence[SSAValue]) -> LoopIteration:
         made = _inside(site, body, inner)
-        return Step(made, going=_truth(site, _inside(site, condition, made)))
+        return LoopIteration(made, going=_truth(site, _inside(site, condition, made)))
 
     try:
         first = _truth(site, _tensors(site.run(condition, carried)))
@@ -188,7 +188,7 @@ def _loop(site: Site, values: Sequence[Value]) -> Sequence[Value]:
         return site.refused()
 
 
-def _inside(site: Site, number: int, values: Sequence[Value]) -> list[SSAValue]:
+def _inside(site: ControlOperator, number: int, values: Sequence[Value]) -> list[SSAValue]:
     """The results of a graph in a region, where variables cannot be set."""
     with site.walker.variables.held(), site.walker.builder.apart():
         return _tensors(site.run(number, values))
@@ -201,7 +201,7 @@ def _tensors(found: Sequence[Value]) -> list[SSAValue]:
     return values
 
 
-def _truth(site: Site, found: Sequence[SSAValue]) -> SSAValue:
+def _truth(site: ControlOperator, found: Sequence[SSAValue]) -> SSAValue:
     """Return the one result of a condition.  Raises E0203."""
     if len(found) != 1 or site.walker.builder.spec(found[0]).elements != 1:
         raise Error("E0203", "a condition is not one truth value")

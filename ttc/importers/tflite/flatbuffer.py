@@ -34,7 +34,7 @@ class Span(NamedTuple):
     size: int
 
 
-class Reader:
+class FlatReader:
     """data: the whole file, a flatbuffer from its first byte on."""
 
     def __init__(self, data: Buffer) -> None:
@@ -43,16 +43,16 @@ class Reader:
         self._tables = 0
         self._left = self.size + MAX_SHARED_BYTES
 
-    def root(self) -> Table:
+    def root(self) -> FlatTable:
         """Return the table at the root of the buffer.  Raises E0201."""
         return self.table(0)
 
-    def table(self, at: int) -> Table:
+    def table(self, at: int) -> FlatTable:
         """The table that the offset at this place names.  Raises E0201."""
         self._tables += 1
         if self._tables > MAX_TABLES:
             raise Error("E0201", f"a TFLite model with more than {MAX_TABLES} tables")
-        return Table(self, self.follow(at))
+        return FlatTable(self, self.follow(at))
 
     def scalar(self, kind: struct.Struct, at: int) -> int | float:
         self.require(at, kind.size)
@@ -84,10 +84,10 @@ class Reader:
         return found
 
 
-class Table:
+class FlatTable:
     """A table of the file; fields are counted from 0.  Every method raises E0201 where what it reads lies outside the file."""
 
-    def __init__(self, reader: Reader, at: int) -> None:
+    def __init__(self, reader: FlatReader, at: int) -> None:
         self._reader = reader
         self._at = at
         self._vtable = at - reader.whole(_I4, at)
@@ -118,11 +118,11 @@ class Table:
         """Return an integer field of the table, or its default."""
         return int(self.scalar(field, kind, default))
 
-    def table(self, field: int) -> Table | None:
+    def table(self, field: int) -> FlatTable | None:
         at = self._place(field, 4)
         return None if at is None else self._reader.table(at)
 
-    def tables(self, field: int) -> list[Table]:
+    def tables(self, field: int) -> list[FlatTable]:
         """A vector of tables, empty if it is absent."""
         at = self._place(field, 4)
         if at is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import MAX_ELEMENTS, MAX_RANK
-from ttc.importers.tflite.flatbuffer import Buffer, Reader, Span, Table
+from ttc.importers.tflite.flatbuffer import Buffer, FlatReader, FlatTable, Span
 from ttc.importers.tflite.schema import (
     CUSTOM_OPTIONS,
     ENUMS,
@@ -140,7 +140,7 @@ def parse(data: Buffer) -> Model:
     """Read a TFLite model.  Raises E0201, E0203."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise Error("E0201", f"not a TFLite model: it lacks the identifier '{IDENTIFIER.decode()}'")
-    root = Reader(data).root()
+    root = FlatReader(data).root()
     if root.whole(0, "u4") != VERSION:
         raise Error("E0201", f"a TFLite model of schema version {root.whole(0, 'u4')}, not {VERSION}")
     codes = [_code(t) for t in root.tables(1)]
@@ -151,14 +151,14 @@ def parse(data: Buffer) -> Model:
     return Model(data, graphs, tuple(_signature(t, graphs) for t in root.tables(7)))
 
 
-def _code(table: Table) -> tuple[str, str, int]:
+def _code(table: FlatTable) -> tuple[str, str, int]:
     """Op, name of a custom one, version.  Codes below 127 stand in the first field of files of any age."""
     number = max(table.whole(0, "i1"), table.whole(3, "i4"))
     op = OPERATORS[number] if 0 <= number < len(OPERATORS) else f"op {number}"
     return op, table.text(1), table.whole(2, "i4", 1)
 
 
-def _span(table: Table, size: int) -> Span | None:
+def _span(table: FlatTable, size: int) -> Span | None:
     """Where a buffer lies: in a vector of its own, or behind the flatbuffer.  Raises E0201."""
     offset, count = table.whole(1, "u8"), table.whole(2, "u8")
     if offset > 1:
@@ -169,7 +169,7 @@ def _span(table: Table, size: int) -> Span | None:
     return found if found is not None and found.size else None
 
 
-def _graph(table: Table, number: int, codes: list[tuple[str, str, int]], buffers: list[Span | None]) -> Graph:
+def _graph(table: FlatTable, number: int, codes: list[tuple[str, str, int]], buffers: list[Span | None]) -> Graph:
     name = table.text(4) or f"subgraph {number}"
     taken: dict[str, int] = {}
     tensors = tuple(_tensor(t, i, taken, buffers) for i, t in enumerate(table.tables(0)))
@@ -191,7 +191,7 @@ def _indices(found: Ints | None, count: int, what: str, *, optional: bool = Fals
 # ---- tensors ---------------------------------------------------------------------------------------------------------------------
 
 
-def _tensor(table: Table, index: int, taken: dict[str, int], buffers: list[Span | None]) -> Tensor:
+def _tensor(table: FlatTable, index: int, taken: dict[str, int], buffers: list[Span | None]) -> Tensor:
     name = _unique(table.text(3) or f"tensor {index}", taken)
     number, buffer = table.whole(1, "i1"), table.whole(2, "u4")
     if not 0 <= number < len(TENSOR_TYPES):
@@ -232,7 +232,7 @@ def _shape(shape: Ints | None, signature: Ints | None, name: str) -> Ints:
     return shape
 
 
-def _quantization(table: Table, kind: str, shape: Ints, name: str) -> Quantization | None:
+def _quantization(table: FlatTable, kind: str, shape: Ints, name: str) -> Quantization | None:
     """None where scales are missing: the tensor holds plain numbers.  Raises E0203."""
     scales, zeros = table.numbers(2, "f4"), table.numbers(3, "i8")
     if scales is None or not scales.size or kind not in _CODES:
@@ -270,7 +270,7 @@ _CODES = {name: _range(bits, signed=signed) for name, (bits, signed) in PACKED.i
 """Ranges of the types that quantized tensors have."""
 
 
-def _sparsity(table: Table) -> Sparsity:
+def _sparsity(table: FlatTable) -> Sparsity:
     levels: list[Level] = []
     for entry in table.tables(2):
         if entry.whole(0, "i1") == 0:
@@ -281,7 +281,7 @@ def _sparsity(table: Table) -> Sparsity:
     return Sparsity(table.ints(0) or (), table.ints(1) or (), tuple(levels))
 
 
-def _places(table: Table, field: int) -> NDArray:
+def _places(table: FlatTable, field: int) -> NDArray:
     """A vector in one of three widths.  Raises E0203."""
     width = {1: "i4", 2: "u2", 3: "u1"}.get(table.whole(field, "u1"))
     inner = table.table(field + 1)
@@ -294,7 +294,7 @@ def _places(table: Table, field: int) -> NDArray:
 # ---- operators -------------------------------------------------------------------------------------------------------------------
 
 
-def _operator(table: Table, what: str, codes: list[tuple[str, str, int]], tensors: int) -> Operator:
+def _operator(table: FlatTable, what: str, codes: list[tuple[str, str, int]], tensors: int) -> Operator:
     code = table.whole(0, "u4")
     if code >= len(codes):
         raise Error("E0203", f"{what} is of op code {code} of {len(codes)}")
@@ -305,7 +305,7 @@ def _operator(table: Table, what: str, codes: list[tuple[str, str, int]], tensor
     return Operator(op, custom, version, inputs, outputs, options)
 
 
-def _custom_options(table: Table, custom: str, what: str) -> dict[str, Any]:
+def _custom_options(table: FlatTable, custom: str, what: str) -> dict[str, Any]:
     """The words of a custom op that has a definition; none of another.  Raises E0203."""
     fields = CUSTOM_OPTIONS.get(custom, "").split()
     data = table.numbers(5, "u1") if fields else None
@@ -322,7 +322,7 @@ def _custom_options(table: Table, custom: str, what: str) -> dict[str, Any]:
     return {name.removeprefix("custom_"): value for name, value in found.items()}
 
 
-def _options(table: Table, op: str, what: str) -> dict[str, Any]:
+def _options(table: FlatTable, op: str, what: str) -> dict[str, Any]:
     """The op's options, each its default where the table or the field is absent.  Raises E0203 for a table of another op."""
     wanted = options_of(op)
     if wanted is None:
@@ -334,7 +334,7 @@ def _options(table: Table, op: str, what: str) -> dict[str, Any]:
     return {f.name: _option(options, i, f, what) for i, f in enumerate(wanted.fields) if f.name not in HINTS}
 
 
-def _option(table: Table | None, number: int, field: Field, what: str) -> Any:
+def _option(table: FlatTable | None, number: int, field: Field, what: str) -> Any:
     if field.kind == "text":
         return "" if table is None else table.text(number)
     if field.kind.startswith("["):
@@ -352,7 +352,7 @@ def _option(table: Table | None, number: int, field: Field, what: str) -> Any:
     return names[int(value)]
 
 
-def _signature(table: Table, graphs: tuple[Graph, ...]) -> GraphSignature:
+def _signature(table: FlatTable, graphs: tuple[Graph, ...]) -> GraphSignature:
     graph, key = table.whole(4, "u4"), table.text(2)
     if graph >= len(graphs):
         raise Error("E0203", f"signature '{key}' is of graph {graph} of {len(graphs)}")

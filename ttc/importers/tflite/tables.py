@@ -22,7 +22,7 @@ MAX_OPERANDS = 1 << 16
 Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 
 
-class Row(NamedTuple):
+class TfliteRow(NamedTuple):
     """function: see above; least, most: operands that it takes; gaps: whether those after the least may be absent; on_codes: see CODES;
     variables: see VARIABLES.
     """
@@ -46,9 +46,9 @@ VARIABLES: dict[str, tuple[int, ...]] = {}
 
 
 @cache
-def rows() -> dict[str, Row]:
+def rows() -> dict[str, TfliteRow]:
     """All mappings by op.  Raises E0901 where `CODES` or `VARIABLES` name an op that has none."""
-    found = {op: Row(apply, *_operands(apply), op in CODES, VARIABLES.get(op, ())) for op, apply in ROWS.rules().items()}
+    found = {op: TfliteRow(apply, *_operands(apply), op in CODES, VARIABLES.get(op, ())) for op, apply in ROWS.rules().items()}
     unknown = (CODES | VARIABLES.keys()) - found.keys()
     if unknown:
         raise Error("E0901", f"CODES or VARIABLES of TFLite name {min(unknown)}, which has no row")
@@ -56,9 +56,9 @@ def rows() -> dict[str, Row]:
 
 
 @cache
-def complex_rows() -> dict[str, Row]:
+def complex_rows() -> dict[str, TfliteRow]:
     """All mappings by op, for operators that take complex numbers."""
-    return {op: Row(apply, *_operands(apply), False, ()) for op, apply in COMPLEX_ROWS.rules().items()}
+    return {op: TfliteRow(apply, *_operands(apply), False, ()) for op, apply in COMPLEX_ROWS.rules().items()}
 
 
 def _operands(function: Callable[..., Any]) -> tuple[int, int, bool]:

@@ -13,9 +13,9 @@ from ttc.dialects.core.records import record
 from ttc.importers.common.complexes import Complex
 from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.tflite.building import TfliteBuilder
-from ttc.importers.tflite.control import CONTROL, Site
+from ttc.importers.tflite.control import CONTROL, ControlOperator
 from ttc.importers.tflite.model import ABSENT, Graph, Model, Operator, Tensor
-from ttc.importers.tflite.tables import MAX_OPERANDS, Row, complex_rows, rows
+from ttc.importers.tflite.tables import MAX_OPERANDS, TfliteRow, complex_rows, rows
 from ttc.importers.tflite.values import Value
 from ttc.importers.tflite.variables import Variables
 from ttc.importers.tflite.weights import declared_dtype, weight_of
@@ -44,7 +44,7 @@ class SubgraphScope:
     calls: tuple[int, ...] = ()
 
 
-class Walker:
+class TfliteWalker:
     """Maps operators in order; refused ones go to the misses of the builder."""
 
     def __init__(self, model: Model, builder: TfliteBuilder) -> None:
@@ -132,7 +132,7 @@ class Walker:
         outputs = [scope.graph.tensors[i] for i in operator.outputs]
         self.builder.enter(name, tuple(t.name for t in outputs), operator.version)
         if control is not None:
-            return control(Site(self, operator, operands, scope.calls, name))
+            return control(ControlOperator(self, operator, operands, scope.calls, name))
         if any(isinstance(x, Complex) for x in operands):
             row = complex_rows().get(operator.op)
         if row is None:
@@ -152,7 +152,7 @@ class Walker:
         scope.values[index] = value
 
     def _mapped(
-        self, row: Row, operator: Operator, operands: Sequence[Value], inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+        self, row: TfliteRow, operator: Operator, operands: Sequence[Value], inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> list[SSAValue | Complex]:
         """The results, and the new values of the variables that the op sets."""
         b = self.builder
@@ -201,7 +201,7 @@ class Walker:
         raise Error("E0403", f"tensor '{tensor.name}' is declared as {dtype}, but its op gives {b.dtype(value)}")
 
 
-def _count(row: Row) -> str:
+def _count(row: TfliteRow) -> str:
     if row.most == MAX_OPERANDS:
         return f"at least {row.least}"
     return str(row.least) if row.least == row.most else f"{row.least} to {row.most}"

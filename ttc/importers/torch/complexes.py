@@ -13,7 +13,7 @@ from ttc.importers.torch.builder import TorchBuilder
 
 
 @record(eq=False)
-class Complex:
+class ComplexTensor:
     """A complex tensor: both parts of one shape and dtype."""
 
     real: SSAValue
@@ -22,7 +22,7 @@ class Complex:
 
 def holds_complex(value: Any) -> bool:
     """Whether a value is complex, or a tuple with such an element."""
-    return any(map(holds_complex, value)) if isinstance(value, tuple) else isinstance(value, Complex | complex)
+    return any(map(holds_complex, value)) if isinstance(value, tuple) else isinstance(value, ComplexTensor | complex)
 
 
 def complex_row(overload: str) -> Callable[..., Any]:
@@ -48,25 +48,25 @@ def _by_parts(row: Callable[..., Any]) -> Callable[..., Any]:
     def both(b: TorchBuilder, *arguments: Any, **options: Any) -> Any:
         real, imaginary = (row(b, *(_part(b, a, which) for a in arguments), **options) for which in (0, 1))
         if isinstance(real, tuple):
-            return tuple(Complex(r, i) for r, i in zip(real, imaginary, strict=True))
-        return Complex(real, imaginary)
+            return tuple(ComplexTensor(r, i) for r, i in zip(real, imaginary, strict=True))
+        return ComplexTensor(real, imaginary)
 
     return both
 
 
 def _part(b: TorchBuilder, value: Any, which: int) -> Any:
     """The real or imaginary part of what is complex, also in tuples; other arguments as they are."""
-    if isinstance(value, Complex):
+    if isinstance(value, ComplexTensor):
         return value.imaginary if which else value.real
     if isinstance(value, tuple) and holds_complex(value):
         return tuple(_part(b, as_complex(b, v) if isinstance(v, SSAValue) else v, which) for v in value)
     return value
 
 
-def as_complex(b: TorchBuilder, value: Complex | SSAValue) -> Complex:
+def as_complex(b: TorchBuilder, value: ComplexTensor | SSAValue) -> ComplexTensor:
     """A tensor of real numbers as complex ones."""
-    if isinstance(value, Complex):
+    if isinstance(value, ComplexTensor):
         return value
     real = value if b.dtype(value).kind in "fV" else b.cast(value, b.result)
     zero = b.scalar(0, real)
-    return Complex(real, b.nn("expand", zero, shape=b.shape(real)) if b.shape(real) else zero)
+    return ComplexTensor(real, b.nn("expand", zero, shape=b.shape(real)) if b.shape(real) else zero)

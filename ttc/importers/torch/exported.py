@@ -17,7 +17,7 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.aliases import aliases_as_one
 from ttc.importers.torch.decompositions import decompositions
-from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Held, Input, import_graph
+from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Input, ModelTensor, import_graph
 from ttc.importers.torch.kept_dropouts import kept_dropouts
 from ttc.importers.torch.no_grad import detached_blocks
 from ttc.importers.torch.sizes import static_specs, user_inputs
@@ -148,8 +148,8 @@ def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec
         what = item.kind.name.lower().replace("_", " ")
         raise Error("E0202", f"input '{item.arg.name}' is a {what} without a tensor, which is not supported")
     if item.kind == InputKind.PARAMETER:
-        return Held(target, tensor)
-    return Held(target, tensor, "state" if item.kind == InputKind.BUFFER and target in changed else "constant")
+        return ModelTensor(target, tensor)
+    return ModelTensor(target, tensor, "state" if item.kind == InputKind.BUFFER and target in changed else "constant")
 
 
 def _result(item: OutputSpec, names: Any) -> GraphOutput | None:

@@ -21,11 +21,11 @@ from ttc.importers.common.module import finished
 from ttc.importers.common.parts import stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.complexes import Complex
+from ttc.importers.torch.complexes import ComplexTensor
 from ttc.importers.torch.decompositions import overload_name
 from ttc.importers.torch.dtypes import dtype_of
 from ttc.importers.torch.values import DataNumber, Value, flat
-from ttc.importers.torch.walk import Walker
+from ttc.importers.torch.walk import TorchWalker
 from ttc.importers.torch.weights import identity, weight_of
 
 MARK, MARKED_LOSS = "ttc.mark_loss.default", "marked_loss"
@@ -41,7 +41,7 @@ class Input:
 
 
 @record
-class Held:
+class ModelTensor:
     """A placeholder that is a tensor of the model.
 
     Args:
@@ -62,7 +62,7 @@ class Fixed:
     value: Any
 
 
-Binding: TypeAlias = Input | Held | Fixed
+Binding: TypeAlias = Input | ModelTensor | Fixed
 
 
 @record
@@ -102,11 +102,11 @@ def import_graph(
     function = make_function("forward", [(Port(i.name), tensor_type(i.spec)) for i in inputs])
     arguments = iter(function.body.block.args)
     given = given_values(dict(zip((i.name for i in inputs), function.body.block.args, strict=True)), values)
-    builder = TorchBuilder(frozenset(b.name for b in bindings if isinstance(b, Held)), given)
+    builder = TorchBuilder(frozenset(b.name for b in bindings if isinstance(b, ModelTensor)), given)
     leaves: dict[tuple[object, ...], SSAValue] = {}
     operands = [next(arguments) if isinstance(b, Input) else _leaf(builder, leaves, b) for b in bindings]
     with np.errstate(all="ignore"):
-        found = Walker(builder).walk(graph, operands)
+        found = TorchWalker(builder).walk(graph, operands)
     outputs = flat(found)
     if len(outputs) != len(results):
         raise Error("E0203", f"the graph has {len(outputs)} outputs, not {len(results)}")
@@ -158,7 +158,7 @@ def spec_of_tensor(tensor: torch.Tensor, name: str) -> Spec:
         raise Error("E0202", f"'{name}': {reason} are not supported") from None
 
 
-def _leaf(builder: TorchBuilder, leaves: dict[tuple[object, ...], SSAValue], binding: Held | Fixed) -> Value:
+def _leaf(builder: TorchBuilder, leaves: dict[tuple[object, ...], SSAValue], binding: ModelTensor | Fixed) -> Value:
     if isinstance(binding, Fixed):
         return binding.value
     key = (binding.name,) if binding.tensor.numel() == 0 or binding.kind == "state" else (binding.kind, *identity(binding.tensor))
@@ -194,7 +194,7 @@ def _tensor(b: TorchBuilder, value: Value, name: str, *, parts: bool) -> SSAValu
     """An output as a tensor: numbers as int64, float64 or bool of rank 0."""
     if isinstance(value, SSAValue):
         return value
-    if isinstance(value, Complex) and parts:
+    if isinstance(value, ComplexTensor) and parts:
         return stacked(b, [value.real, value.imaginary], -1)
     if isinstance(value, bool | int | float):
         return b.constant(value)

@@ -12,51 +12,51 @@ from ttc.importers.common.parts import element, stacked
 from ttc.importers.common.products import matmul
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.complexes import Complex, as_complex
+from ttc.importers.torch.complexes import ComplexTensor, as_complex
 from ttc.importers.torch.elements import times
 from ttc.importers.torch.ops_arithmetic import atan2
 from ttc.importers.torch.tables import Rows
 
 Ints = tuple[int, ...]
-Number = Complex | SSAValue | complex | float
+Number = ComplexTensor | SSAValue | complex | float
 
 
 # ---- made, and taken apart -------------------------------------------------------------------------------------------------------------
 
 
-def make(b: TorchBuilder, real: SSAValue, imaginary: SSAValue) -> Complex:
+def make(b: TorchBuilder, real: SSAValue, imaginary: SSAValue) -> ComplexTensor:
     """Make complex numbers of parts that broadcast."""
     shape = b.shape(b.nn("add", real, imaginary))
-    return Complex(*(v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (real, imaginary)))
+    return ComplexTensor(*(v if b.shape(v) == shape else b.nn("expand", v, shape=shape) for v in (real, imaginary)))
 
 
-def polar(b: TorchBuilder, size: SSAValue, angle: SSAValue) -> Complex:
-    return Complex(b.nn("mul", size, b.nn("cos", angle)), b.nn("mul", size, b.nn("sin", angle)))
+def polar(b: TorchBuilder, size: SSAValue, angle: SSAValue) -> ComplexTensor:
+    return ComplexTensor(b.nn("mul", size, b.nn("cos", angle)), b.nn("mul", size, b.nn("sin", angle)))
 
 
-def exp(b: TorchBuilder, x: Complex) -> Complex:
+def exp(b: TorchBuilder, x: ComplexTensor) -> ComplexTensor:
     """The exponential of the real part, turned by the imaginary one."""
     return polar(b, b.nn("exp", x.real), x.imaginary)
 
 
-def view_as_complex(b: TorchBuilder, x: SSAValue) -> Complex:
+def view_as_complex(b: TorchBuilder, x: SSAValue) -> ComplexTensor:
     at = b.rank(x) - 1
-    return Complex(element(b, x, at, 0), element(b, x, at, 1))
+    return ComplexTensor(element(b, x, at, 0), element(b, x, at, 1))
 
 
-def view_as_real(b: TorchBuilder, x: Complex) -> SSAValue:
+def view_as_real(b: TorchBuilder, x: ComplexTensor) -> SSAValue:
     return stacked(b, [x.real, x.imaginary], -1)
 
 
-def conjugate(b: TorchBuilder, x: Complex) -> Complex:
-    return Complex(x.real, b.nn("neg", x.imaginary))
+def conjugate(b: TorchBuilder, x: ComplexTensor) -> ComplexTensor:
+    return ComplexTensor(x.real, b.nn("neg", x.imaginary))
 
 
-def magnitude(b: TorchBuilder, x: Complex) -> SSAValue:
+def magnitude(b: TorchBuilder, x: ComplexTensor) -> SSAValue:
     return b.nn("sqrt", b.nn("add", b.nn("mul", x.real, x.real), b.nn("mul", x.imaginary, x.imaginary)))
 
 
-def angle(b: TorchBuilder, x: Complex) -> SSAValue:
+def angle(b: TorchBuilder, x: ComplexTensor) -> SSAValue:
     return atan2(b, x.imaginary, x.real)
 
 
@@ -70,54 +70,54 @@ def angle_of_real(b: TorchBuilder, x: SSAValue) -> SSAValue:
 # ---- arithmetic ------------------------------------------------------------------------------------------------------------------------
 
 
-def _both(b: TorchBuilder, x: Number, y: Number) -> tuple[Complex, Complex]:
+def _both(b: TorchBuilder, x: Number, y: Number) -> tuple[ComplexTensor, ComplexTensor]:
     """Two operands as complex tensors, numbers in the dtype of the other's parts."""
-    tensors = [v for v in (x, y) if isinstance(v, Complex)]
+    tensors = [v for v in (x, y) if isinstance(v, ComplexTensor)]
     like = tensors[0].real if tensors else next(v for v in (x, y) if isinstance(v, SSAValue))
 
-    def lifted(v: Number) -> Complex:
-        if isinstance(v, Complex):
+    def lifted(v: Number) -> ComplexTensor:
+        if isinstance(v, ComplexTensor):
             return v
         if isinstance(v, SSAValue):
             return as_complex(b, b.cast(v, b.dtype(like)))
         number = complex(v)
-        return Complex(b.scalar(number.real, like), b.scalar(number.imag, like))
+        return ComplexTensor(b.scalar(number.real, like), b.scalar(number.imag, like))
 
     return lifted(x), lifted(y)
 
 
-def add(b: TorchBuilder, x: Number, y: Number, alpha: float = 1) -> Complex:
+def add(b: TorchBuilder, x: Number, y: Number, alpha: float = 1) -> ComplexTensor:
     left, right = _both(b, x, y)
-    return Complex(*(b.nn("add", p, times(b, q, alpha)) for p, q in ((left.real, right.real), (left.imaginary, right.imaginary))))
+    return ComplexTensor(*(b.nn("add", p, times(b, q, alpha)) for p, q in ((left.real, right.real), (left.imaginary, right.imaginary))))
 
 
-def sub(b: TorchBuilder, x: Number, y: Number, alpha: float = 1) -> Complex:
+def sub(b: TorchBuilder, x: Number, y: Number, alpha: float = 1) -> ComplexTensor:
     return add(b, x, y, -alpha)
 
 
-def mul(b: TorchBuilder, x: Number, y: Number) -> Complex:
+def mul(b: TorchBuilder, x: Number, y: Number) -> ComplexTensor:
     return _product(b, *_both(b, x, y), lambda p, q: b.nn("mul", p, q))
 
 
-def product(b: TorchBuilder, x: Number, y: Number) -> Complex:
+def product(b: TorchBuilder, x: Number, y: Number) -> ComplexTensor:
     """Multiply matrices of complex numbers."""
     return _product(b, *_both(b, x, y), lambda p, q: matmul(b, p, q))
 
 
-def _product(b: TorchBuilder, x: Complex, y: Complex, times: Callable[[SSAValue, SSAValue], SSAValue]) -> Complex:
+def _product(b: TorchBuilder, x: ComplexTensor, y: ComplexTensor, times: Callable[[SSAValue, SSAValue], SSAValue]) -> ComplexTensor:
     """(a + bi)(c + di) = ac - bd + (ad + bc)i."""
     real = b.nn("sub", times(x.real, y.real), times(x.imaginary, y.imaginary))
-    return Complex(real, b.nn("add", times(x.real, y.imaginary), times(x.imaginary, y.real)))
+    return ComplexTensor(real, b.nn("add", times(x.real, y.imaginary), times(x.imaginary, y.real)))
 
 
-def div(b: TorchBuilder, x: Number, y: Number) -> Complex:
+def div(b: TorchBuilder, x: Number, y: Number) -> ComplexTensor:
     """By a real tensor or number each part; by a complex one times its conjugate over its square."""
     left, right = _both(b, x, y)
-    if not isinstance(y, Complex | complex):
-        return Complex(b.nn("div", left.real, right.real), b.nn("div", left.imaginary, right.real))
+    if not isinstance(y, ComplexTensor | complex):
+        return ComplexTensor(b.nn("div", left.real, right.real), b.nn("div", left.imaginary, right.real))
     square = b.nn("add", b.nn("mul", right.real, right.real), b.nn("mul", right.imaginary, right.imaginary))
     found = mul(b, left, conjugate(b, right))
-    return Complex(b.nn("div", found.real, square), b.nn("div", found.imaginary, square))
+    return ComplexTensor(b.nn("div", found.real, square), b.nn("div", found.imaginary, square))
 
 
 # ---- Fourier transforms --------------------------------------------------------------------------------------------------------------
@@ -130,33 +130,33 @@ def _factor(normalization: int, count: int) -> float:
     return (1.0, 1 / sqrt(count), 1 / count)[normalization]
 
 
-def _scaled(b: TorchBuilder, x: Complex, factor: float) -> Complex:
-    return Complex(times(b, x.real, factor), times(b, x.imaginary, factor))
+def _scaled(b: TorchBuilder, x: ComplexTensor, factor: float) -> ComplexTensor:
+    return ComplexTensor(times(b, x.real, factor), times(b, x.imaginary, factor))
 
 
-def _along(b: TorchBuilder, x: Complex, dims: Ints, *, inverse: bool) -> Complex:
+def _along(b: TorchBuilder, x: ComplexTensor, dims: Ints, *, inverse: bool) -> ComplexTensor:
     """Transforms along several dimensions; inverse ones over their sizes."""
     shape = b.shape(x.real)
     for dim in dims:
-        x = Complex(*transform(b, [x.real, x.imaginary], dim % len(shape), shape[dim], inverse=inverse, onesided=False))
+        x = ComplexTensor(*transform(b, [x.real, x.imaginary], dim % len(shape), shape[dim], inverse=inverse, onesided=False))
     return x
 
 
-def fft_r2c(b: TorchBuilder, x: SSAValue, dims: Ints, normalization: int, onesided: bool) -> Complex:
+def fft_r2c(b: TorchBuilder, x: SSAValue, dims: Ints, normalization: int, onesided: bool) -> ComplexTensor:
     """Transform real numbers: first along the dimension named last, of which half of the spectrum is enough."""
     shape = b.shape(x)
     *rest, last = dims
-    found = Complex(*transform(b, [x], last % len(shape), shape[last], inverse=False, onesided=onesided))
+    found = ComplexTensor(*transform(b, [x], last % len(shape), shape[last], inverse=False, onesided=onesided))
     return _scaled(b, _along(b, found, tuple(rest), inverse=False), _factor(normalization, prod(shape[d] for d in dims)))
 
 
-def fft_c2c(b: TorchBuilder, x: Complex | SSAValue, dims: Ints, normalization: int, forward: bool) -> Complex:
+def fft_c2c(b: TorchBuilder, x: ComplexTensor | SSAValue, dims: Ints, normalization: int, forward: bool) -> ComplexTensor:
     x = as_complex(b, x)
     count = prod(b.shape(x.real)[d] for d in dims)
     return _scaled(b, _along(b, x, dims, inverse=not forward), _factor(normalization, count) * (1 if forward else count))
 
 
-def fft_c2r(b: TorchBuilder, x: Complex | SSAValue, dims: Ints, normalization: int, size: int) -> SSAValue:
+def fft_c2r(b: TorchBuilder, x: ComplexTensor | SSAValue, dims: Ints, normalization: int, size: int) -> SSAValue:
     """From half a spectrum along the last dimension named to real numbers, as many as `size` says."""
     x = as_complex(b, x)
     *rest, last = dims

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
-from ttc.importers.common.control import Step, branch, loop
+from ttc.importers.common.control import LoopIteration, branch, loop
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.tables import Rows
@@ -33,9 +33,9 @@ def while_loop(b: TorchBuilder, going: Body, body: Body, carried: Sequence[Any],
     """The carried values once `going` of them is false."""
     first = _values(b, carried)
 
-    def step(_: SSAValue, values: Sequence[SSAValue]) -> Step:
+    def step(_: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
         after = _values(b, body(*values, *operands))
-        return Step(after, going=_truth(b, going(*after, *operands)))
+        return LoopIteration(after, going=_truth(b, going(*after, *operands)))
 
     results, _ = loop(b, step, first, condition=_truth(b, going(*first, *operands)))
     return results
@@ -55,7 +55,7 @@ def scan(b: TorchBuilder, combine: Body, first: Sequence[Any], parts: Sequence[A
     if not length:
         raise Unsupported("a scan of nothing")
     if length > MAX_WRITTEN_OUT:
-        return sum(loop(b, lambda i, values: Step(*at(i, values)), carried, length=length), ())
+        return sum(loop(b, lambda i, values: LoopIteration(*at(i, values)), carried, length=length), ())
     steps: list[list[SSAValue]] = []
     for index in range(length):
         carried, made = at(b.constant(np.int64(index)), carried)

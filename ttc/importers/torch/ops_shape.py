@@ -15,7 +15,7 @@ from ttc.importers.common.dynamic import with_axes
 from ttc.importers.common.parts import part, stacked
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.complexes import Complex, as_complex
+from ttc.importers.torch.complexes import ComplexTensor, as_complex
 from ttc.importers.torch.elements import BOOL
 from ttc.importers.torch.tables import Rows
 
@@ -32,7 +32,7 @@ def stopped(b: TorchBuilder, x: SSAValue) -> SSAValue:
     return b.nn("stop_gradient", x) if b.dtype(x).kind in "fV" else x
 
 
-def converted(b: TorchBuilder, x: SSAValue, dtype: np.dtype | None, *_arguments: Any, **_options: Any) -> SSAValue | Complex:
+def converted(b: TorchBuilder, x: SSAValue, dtype: np.dtype | None, *_arguments: Any, **_options: Any) -> SSAValue | ComplexTensor:
     """In another dtype, which may be complex."""
     if dtype is not None and dtype.kind == "c":
         return as_complex(b, b.cast(x, np.dtype(f"f{dtype.itemsize // 2}")))
@@ -46,15 +46,15 @@ def cast(b: TorchBuilder, x: SSAValue, dtype: np.dtype) -> SSAValue:
     return b.cast(x, dtype)
 
 
-def to_copy(b: TorchBuilder, x: SSAValue, *, dtype: np.dtype | None, **_options: Any) -> SSAValue | Complex:
+def to_copy(b: TorchBuilder, x: SSAValue, *, dtype: np.dtype | None, **_options: Any) -> SSAValue | ComplexTensor:
     return converted(b, x, dtype)
 
 
-def to_device(b: TorchBuilder, x: SSAValue, device: Any, dtype: np.dtype | None, *_arguments: Any) -> SSAValue | Complex:
+def to_device(b: TorchBuilder, x: SSAValue, device: Any, dtype: np.dtype | None, *_arguments: Any) -> SSAValue | ComplexTensor:
     return converted(b, x, dtype)
 
 
-def to_other(b: TorchBuilder, x: SSAValue, other: SSAValue, *_arguments: Any) -> SSAValue | Complex:
+def to_other(b: TorchBuilder, x: SSAValue, other: SSAValue, *_arguments: Any) -> SSAValue | ComplexTensor:
     return converted(b, x, b.dtype(other))
 
 

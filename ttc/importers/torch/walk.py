@@ -17,7 +17,7 @@ from ttc.dialects.core.ir.values import SSAValue, VerifyException
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.arguments import bind
 from ttc.importers.torch.builder import TorchBuilder
-from ttc.importers.torch.complexes import Complex, complex_row, holds_complex
+from ttc.importers.torch.complexes import ComplexTensor, complex_row, holds_complex
 from ttc.importers.torch.decompositions import overload_name
 from ttc.importers.torch.dtypes import COMPLEX_DTYPES, DTYPES, dtype_of
 from ttc.importers.torch.places import sources_of
@@ -55,7 +55,7 @@ _SCALARS = frozenset(("aten.item.default", "aten._local_scalar_dense.default"))
 _MAPPED_HERE = CHECKS | _SCALARS | SIZES.keys()
 
 
-class Walker:
+class TorchWalker:
     """Maps the nodes of a graph in order; refused ones go to the misses of the builder."""
 
     def __init__(self, builder: TorchBuilder) -> None:
@@ -188,7 +188,7 @@ class Walker:
         if overload in CHECKS:
             return None
         if overload in SIZES:
-            return self._size(overload, args[0].real if isinstance(args[0], Complex) else args[0], args[1:])
+            return self._size(overload, args[0].real if isinstance(args[0], ComplexTensor) else args[0], args[1:])
         if overload in _SCALARS:
             return self._static(self.builder.reshape(args[0]))
         apply = complex_row(overload) if holds_complex((*args, *kwargs.values())) else rows().get(overload)

@@ -22,7 +22,7 @@ Place: TypeAlias = tuple[str, int, int]
 
 
 @record(slots=True)
-class Range:
+class BufferRange:
     """Bytes [start, end) of one buffer of a queue."""
 
     start: int
@@ -36,8 +36,8 @@ def check_memory(context: Context) -> None:
     Queues that programs allocate and free share bytes with those alone that live at another time.  A netlist whose buffers, three or
     more, all lie at one address has not been placed: nothing overlaps there.
     """
-    ranges: dict[Place, list[Range]] = defaultdict(list)
-    moving: dict[str, list[tuple[Place, Range]]] = {}
+    ranges: dict[Place, list[BufferRange]] = defaultdict(list)
+    moving: dict[str, list[tuple[Place, BufferRange]]] = {}
     dynamic, alignment, floor, channels = dynamic_queues(context), _alignment(context), _floor(context), _host_channels(context)
     for queue in context.netlist.queues.values():
         size = buffer_bytes(queue, context.arch.alignment_bytes, _untilized(queue, context))
@@ -57,13 +57,13 @@ def check_memory(context: Context) -> None:
         _check_moving(moving, lasting, views, context)
 
 
-def _ranges(queue: BudaQueue, size: int) -> Iterator[tuple[Place, Range]]:
+def _ranges(queue: BudaQueue, size: int) -> Iterator[tuple[Place, BufferRange]]:
     """Every buffer of a queue; further instances of a host queue lie behind the first."""
     host, devices = queue.loc == "host", queue.target_devices or (0,)
     for step, device in enumerate(devices):
         offset = step * size if host else 0
         for channel, address in queue.addresses:
-            yield (str(queue.loc), devices[0] if host else device, channel), Range(address + offset, address + offset + size, queue)
+            yield (str(queue.loc), devices[0] if host else device, channel), BufferRange(address + offset, address + offset + size, queue)
 
 
 def _place_text(place: Place) -> str:
@@ -153,12 +153,12 @@ def _share(one: BudaQueue, other: BudaQueue, views: set[str]) -> bool:
     return one.input == other.input == "HOST" and (one.layout == "flat") != (other.layout == "flat")
 
 
-def _check_overlaps(ranges: list[Range], place: str, views: set[str], context: Context) -> list[Range]:
+def _check_overlaps(ranges: list[BufferRange], place: str, views: set[str], context: Context) -> list[BufferRange]:
     """Each range against the one that reaches furthest of those before it.  Returns those that overlap none, in order."""
     ranges.sort(key=lambda r: (r.start, r.end))
     told: set[tuple[str, str]] = set()
-    furthest: Range | None = None
-    disjoint: list[Range] = []
+    furthest: BufferRange | None = None
+    disjoint: list[BufferRange] = []
     for current in ranges:
         if furthest is None or current.start >= furthest.end:
             disjoint.append(current)
@@ -171,10 +171,10 @@ def _check_overlaps(ranges: list[Range], place: str, views: set[str], context: C
 
 
 def _check_moving(
-    moving: dict[str, list[tuple[Place, Range]]], lasting: dict[Place, list[Range]], views: set[str], context: Context
+    moving: dict[str, list[tuple[Place, BufferRange]]], lasting: dict[Place, list[BufferRange]], views: set[str], context: Context
 ) -> None:
     """Queues from where they are allocated to where they are freed: ranges in use are kept in order, a new one meets its neighbours."""
-    inside: dict[object, list[tuple[Place, Range]]] = {}
+    inside: dict[object, list[tuple[Place, BufferRange]]] = {}
     told: set[str] = set()
     for program in context.netlist.programs.values():
         for step in program.instructions:
@@ -195,7 +195,7 @@ def _check_moving(
                         _report(near[0], taken, _place_text(place), context)
 
 
-def _report(one: Range, other: Range, place: str, context: Context) -> None:
+def _report(one: BufferRange, other: BufferRange, place: str, context: Context) -> None:
     if context.found.many:
         return
     message = f"bytes 0x{other.start:x} to 0x{other.end:x} of {place} overlap 0x{one.start:x} to 0x{one.end:x} of queue '{one.queue.name}'"

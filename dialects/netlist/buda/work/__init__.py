@@ -40,6 +40,6 @@ from __future__ import annotations
 from ttc.dialects.netlist.buda.work.build import work_of
 from ttc.dialects.netlist.buda.work.building import result_type
 from ttc.dialects.netlist.buda.work.read import form_of
-from ttc.dialects.netlist.buda.work.shared import Constant, OpForm
+from ttc.dialects.netlist.buda.work.shared import ImpliedConstant, OpForm
 
-__all__ = ["Constant", "OpForm", "form_of", "result_type", "work_of"]
+__all__ = ["ImpliedConstant", "OpForm", "form_of", "result_type", "work_of"]

@@ -11,7 +11,7 @@ from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
 from ttc.dialects.netlist.buda.work.building import ADJUSTED, Building, input_tile, relu, result_type
 from ttc.dialects.netlist.buda.work.datacopy import COPIES
 from ttc.dialects.netlist.buda.work.families import BUILDS
-from ttc.dialects.netlist.buda.work.shared import FRAME, Builder, flag
+from ttc.dialects.netlist.buda.work.shared import FRAME, WorkBuilder, flag
 from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS, RESCALES, SFPU_FUNCTIONS
 
 ELEMENTWISE = frozenset((*COPIES, *SFPU_FUNCTIONS, *BINARY_FUNCTIONS, *RESCALES))
@@ -42,7 +42,7 @@ def _work_of(op: BudaOp, inputs: tuple[TensorType, ...], fused: FusedOp | None, 
     tiles = {input_tile(type_, op) for type_ in inputs} | {op.tile_dim or FRAME}
     transposed = any(tm.kind == "transpose" for tms in op.input_tms.values() for tm in tms)
     small = len(tiles) == 1 and op.type in ELEMENTWISE and not transposed
-    building = Building(op, inputs, fused, arch, Builder(inputs), tiles.pop() if small else FRAME)
+    building = Building(op, inputs, fused, arch, WorkBuilder(inputs), tiles.pop() if small else FRAME)
     value = build(building)
     value = _finished(building, value, wanted, [input_tile(t, op) for t in inputs])
     if building.shape(value) != wanted.shape:

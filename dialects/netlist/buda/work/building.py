@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import BudaOp, FusedOp
-from ttc.dialects.netlist.buda.work.shared import FRAME, Builder, blocks, layout_of, number, word
+from ttc.dialects.netlist.buda.work.shared import FRAME, WorkBuilder, blocks, layout_of, number, word
 from ttc.dialects.netlist.buda.work.tms import apply_tms, padded, unpadded
 from ttc.dialects.netlist.sizes import tile_shape
 
@@ -35,7 +35,7 @@ class Building:
     inputs: tuple[TensorType, ...]
     fused: FusedOp | None
     arch: str
-    builder: Builder
+    builder: WorkBuilder
     tile: tuple[int, int] = FRAME
 
     def emit(self, work: str, operands: tuple[int | None, ...], shape: tuple[int, ...], /, **attrs: Plain) -> int:

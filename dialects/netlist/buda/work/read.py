@@ -13,7 +13,7 @@ from ttc.dialects.netlist.buda.work.families import READS
 from ttc.dialects.netlist.buda.work.read_fused import read_schedule
 from ttc.dialects.netlist.buda.work.read_tms import Manipulated, manipulations
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading, relu_said
-from ttc.dialects.netlist.buda.work.shared import Constant, Diagonal, OpForm, Source
+from ttc.dialects.netlist.buda.work.shared import Diagonal, ImpliedConstant, OpForm, Source
 from ttc.dialects.netlist.model import Op
 
 
@@ -58,7 +58,7 @@ def _joined(work: Reading, parts: Parts, after: Mapping[str, Plain]) -> OpForm:
     sources: list[Source] = []
     found: list[Manipulated] = []
     for operand in parts.operands:
-        source, manipulated = (operand, Manipulated()) if isinstance(operand, Constant) else _operand(work, operand)
+        source, manipulated = (operand, Manipulated()) if isinstance(operand, ImpliedConstant) else _operand(work, operand)
         sources.append(source)
         found.append(manipulated)
     tms = {i: item.tms for i, item in enumerate(found) if item.tms} | {i: tms for i, tms in parts.tms.items() if tms}

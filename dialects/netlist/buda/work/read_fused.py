@@ -9,17 +9,17 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.work.building import INTEGERS
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading, relu_said
-from ttc.dialects.netlist.buda.work.schedule import Input, Step, StepResult, scheduled
+from ttc.dialects.netlist.buda.work.schedule import FusedInput, FusedResult, FusedStep, scheduled
 from ttc.dialects.netlist.buda.work.sfpu import said_by
-from ttc.dialects.netlist.buda.work.shared import Constant
+from ttc.dialects.netlist.buda.work.shared import ImpliedConstant
 from ttc.dialects.tile.facts import in_transit
 
 
 def read_schedule(work: Reading) -> Parts:
     """The steps of a work that is elementwise throughout.  Raises E0503 for other works."""
     inputs = len(work.function.inputs)
-    operands: list[Operand | Constant] = []
-    steps: list[Step] = []
+    operands: list[Operand | ImpliedConstant] = []
+    steps: list[FusedStep] = []
     places: dict[int, int] = {}
     for at, made in enumerate(work.function.works, start=inputs):
         if in_transit(made.op):
@@ -37,10 +37,10 @@ def read_schedule(work: Reading) -> Parts:
     return Parts("fused_op", tuple(operands), {"fused_op_id": work.op.name}, fused)
 
 
-def _step(work: Reading, at: int, operands: list[Operand | Constant], places: Mapping[int, int]) -> Step:
+def _step(work: Reading, at: int, operands: list[Operand | ImpliedConstant], places: Mapping[int, int]) -> FusedStep:
     made = work.makers[at]
     type_, attributes, zero_point = _kind(made.op, made.attrs)
-    found: list[Input | StepResult] = []
+    found: list[FusedInput | FusedResult] = []
     spread = ""
     for index, value in enumerate(v for v in made.operands if v is not None):
         source, inner = value, ""
@@ -50,13 +50,13 @@ def _step(work: Reading, at: int, operands: list[Operand | Constant], places: Ma
         while work.maker(source) == "tile.adjust":
             source = int(work.makers[source].operands[0] or 0)
         if source in places:
-            found.append(StepResult(places[source]))
+            found.append(FusedResult(places[source]))
             continue
         known = Operand(source)
         if known not in operands:
             operands.append(known)
-        found.append(Input(operands.index(known)))
-    return Step(type_, tuple(found), spread, attributes, zero_point)
+        found.append(FusedInput(operands.index(known)))
+    return FusedStep(type_, tuple(found), spread, attributes, zero_point)
 
 
 def _kind(op: str, attrs: Mapping[str, Plain]) -> tuple[str, dict[str, Plain], float | None]:
@@ -73,5 +73,5 @@ def _kind(op: str, attrs: Mapping[str, Plain]) -> tuple[str, dict[str, Plain], f
     raise Error("E0503", f"{op} cannot stand in a fused op whose schedule is not known")
 
 
-def _with_relu(step: Step, attrs: Mapping[str, Plain]) -> Step:
+def _with_relu(step: FusedStep, attrs: Mapping[str, Plain]) -> FusedStep:
     return replace(step, attributes={**step.attributes, **relu_said(attrs)})

@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.form import FusedOp, Tm
-from ttc.dialects.netlist.buda.work.shared import Constant, Source
+from ttc.dialects.netlist.buda.work.shared import ImpliedConstant, Source
 from ttc.dialects.netlist.model import Op
 from ttc.dialects.tile.facts import in_transit
 
@@ -39,7 +39,7 @@ class Parts:
     """
 
     type: str
-    operands: tuple[Operand | Constant, ...]
+    operands: tuple[Operand | ImpliedConstant, ...]
     attributes: dict[str, Plain] = field(default_factory=dict)
     fused: FusedOp | None = None
     tms: Mapping[int, tuple[Tm, ...]] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Reading:
             work = self.makers[value]
             if work.op == "ttc.constant":
                 values = work.attrs.get("values")
-                return Constant(work.results[0], np.array(list(_numbers(values)))), views[::-1]
+                return ImpliedConstant(work.results[0], np.array(list(_numbers(values)))), views[::-1]
             source = work.operands[0] if work.operands else None
             if not in_transit(work.op) or source is None:
                 raise Error("E0503", f"Buda has no op that is {self.main.op} of {work.op}")

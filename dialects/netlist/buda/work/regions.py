@@ -15,8 +15,8 @@ from ttc.dialects.netlist.buda.work.building import INTEGERS
 from ttc.dialects.netlist.buda.work.families import READS
 from ttc.dialects.netlist.buda.work.read_tms import broadcast_to
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading
-from ttc.dialects.netlist.buda.work.schedule import FPU, Input, Step, StepResult, scheduled
-from ttc.dialects.netlist.buda.work.shared import Constant
+from ttc.dialects.netlist.buda.work.schedule import FPU, FusedInput, FusedResult, FusedStep, scheduled
+from ttc.dialects.netlist.buda.work.shared import ImpliedConstant
 
 BINARY = {name: FUNCTIONS[name] for name in ("add", "sub", "mul", "maximum")}
 UNARY = {name: "nop" if type_ == "relu" else type_ for name, type_ in FUNCTIONS.items() if name not in BINARY}
@@ -53,7 +53,7 @@ def read_eltwise(work: Reading) -> Parts:
 class _Value:
     """A value of a region: where it is, and what of every tile holds it: all (empty), one row (r), column (c), element (rc), or any."""
 
-    at: Input | StepResult
+    at: FusedInput | FusedResult
     held: str
 
 
@@ -62,8 +62,8 @@ class _Region:
     """The steps of a fused op under construction."""
 
     work: Reading
-    operands: list[Operand | Constant] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    operands: list[Operand | ImpliedConstant] = field(default_factory=list)
+    steps: list[FusedStep] = field(default_factory=list)
     numbers: dict[float, _Value] = field(default_factory=dict)
     known: dict[int, _Value] = field(default_factory=dict)
 
@@ -75,12 +75,12 @@ class _Region:
 
     def _added(self, value: int) -> _Value:
         source, _ = self.work.chain(value)
-        if isinstance(source, Constant) and source.values.size == 1:
+        if isinstance(source, ImpliedConstant) and source.values.size == 1:
             return self.number(float(source.values.ravel()[0]))
         tms = broadcast_to(self.work.type_of(value), self.work.result)
         inner = next((str(tm.args[0]) for tm in tms if tm.kind == "tile_broadcast"), "")
         self.operands.append(Operand(value, tail=tuple(tm for tm in tms if tm.kind != "tile_broadcast")))
-        return _Value(Input(len(self.operands) - 1), inner)
+        return _Value(FusedInput(len(self.operands) - 1), inner)
 
     def constant(self, work: Work) -> _Value:
         """A literal inside the region."""
@@ -94,8 +94,8 @@ class _Region:
         if value not in self.numbers:
             format_ = "Float32" if self.work.result.format not in INTEGERS else self.work.result.format
             scalar = TensorType((), format_, self.work.result.layout)
-            self.operands.append(Constant(scalar, np.array(value)))
-            self.numbers[value] = _Value(Input(len(self.operands) - 1), ANY)
+            self.operands.append(ImpliedConstant(scalar, np.array(value)))
+            self.numbers[value] = _Value(FusedInput(len(self.operands) - 1), ANY)
         return self.numbers[value]
 
     def result(self, work: Work, operands: list[_Value]) -> _Value:
@@ -115,11 +115,11 @@ class _Region:
 
     def parts(self, value: _Value | None = None) -> Parts:
         """The op: of the step's own type if there is one that does not broadcast within tiles; else a fused op."""
-        if value is not None and value.at != StepResult(len(self.steps) - 1):
+        if value is not None and value.at != FusedResult(len(self.steps) - 1):
             self._step("nop", [value], value.held)
         (first, *others) = self.steps
         if not others and not first.spread:
-            inputs = [o.index for o in first.operands if isinstance(o, Input)]
+            inputs = [o.index for o in first.operands if isinstance(o, FusedInput)]
             return Parts(first.type, tuple(self.operands[i] for i in inputs), dict(first.attributes))
         name = self.work.op.name
         blocking = self.work.op.blocking
@@ -148,8 +148,8 @@ class _Region:
     def _step(
         self, type_: str, operands: list[_Value], held: str, spread: str = "", attributes: Mapping[str, Plain] | None = None
     ) -> _Value:
-        self.steps.append(Step(type_, tuple(v.at for v in operands), spread, attributes or {}))
-        return _Value(StepResult(len(self.steps) - 1), held)
+        self.steps.append(FusedStep(type_, tuple(v.at for v in operands), spread, attributes or {}))
+        return _Value(FusedResult(len(self.steps) - 1), held)
 
 
 def _joint(a: str, b: str) -> str:

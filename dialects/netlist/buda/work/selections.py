@@ -17,7 +17,7 @@ from ttc.dialects.netlist.buda.form import Tm
 from ttc.dialects.netlist.buda.work.families import READS
 from ttc.dialects.netlist.buda.work.read_tms import tile_dims
 from ttc.dialects.netlist.buda.work.reading import Operand, Parts, Reading
-from ttc.dialects.netlist.buda.work.shared import Constant
+from ttc.dialects.netlist.buda.work.shared import ImpliedConstant
 from ttc.dialects.netlist.model import Blocking, Grid
 
 MAX_ELEMENTS = 1 << 24
@@ -119,8 +119,8 @@ def _said(made: Encoded, m_k: int, u_kt: int, t: int) -> dict[str, Plain]:
     }
 
 
-def _constant(values: NDArray, format_: str) -> Constant:
-    return Constant(TensorType(values.shape, format_, f"tiles({SIDE}, {SIDE})"), values)
+def _constant(values: NDArray, format_: str) -> ImpliedConstant:
+    return ImpliedConstant(TensorType(values.shape, format_, f"tiles({SIDE}, {SIDE})"), values)
 
 
 def selected(attrs: dict[str, Plain], x: TensorType, y: TensorType) -> Elements:

@@ -24,7 +24,7 @@ MAX_ELEMENTS = 1 << 36
 
 
 @record(slots=True, eq=False)
-class Constant:
+class ImpliedConstant:
     """An input that the work holds, or implies, and a Buda op must read from a queue.
 
     Args:    type: of the tensor.  values: its elements, of its shape; or one of a scalar type, which stands in all of a tile.
@@ -44,7 +44,7 @@ class Diagonal:
     source: int
 
 
-Source: TypeAlias = int | Constant | Diagonal
+Source: TypeAlias = int | ImpliedConstant | Diagonal
 """Where an input of a Buda op comes from: the number of an input of the op in the netlist, or what follows from its work."""
 
 
@@ -74,7 +74,7 @@ def layout_of(tile: tuple[int, int]) -> str:
     return f"tiles({tile[0]}, {tile[1]})"
 
 
-class Builder:
+class WorkBuilder:
     """A plain function under construction: works are appended, values are numbers."""
 
     def __init__(self, inputs: tuple[TensorType, ...]) -> None:

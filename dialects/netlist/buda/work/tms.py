@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.netlist.buda.form import Pair, Tm
-from ttc.dialects.netlist.buda.work.shared import DIMS, Builder
+from ttc.dialects.netlist.buda.work.shared import DIMS, WorkBuilder
 
 Tile = tuple[int, int]
-MANIPULATIONS: RuleTable[Callable[[Builder, int, Tm, Tile], int]] = RuleTable("work of a tile manipulation", None)
+MANIPULATIONS: RuleTable[Callable[[WorkBuilder, int, Tm, Tile], int]] = RuleTable("work of a tile manipulation", None)
 """By kind of the manipulation: what emits it on a value."""
 
 
-def apply_tms(builder: Builder, value: int, tms: Sequence[Tm], tile: Tile, *, full: bool = False) -> int:
+def apply_tms(builder: WorkBuilder, value: int, tms: Sequence[Tm], tile: Tile, *, full: bool = False) -> int:
     """An input after its TMs in their order.
 
     Args:    tile: height and width of its tiles.  full: broadcasts repeat the first row or column of every tile within it, too.
@@ -30,7 +30,7 @@ def apply_tms(builder: Builder, value: int, tms: Sequence[Tm], tile: Tile, *, fu
     return value
 
 
-def padded(builder: Builder, value: int, pad: tuple[int, int, float], tile: Tile) -> int:
+def padded(builder: WorkBuilder, value: int, pad: tuple[int, int, float], tile: Tile) -> int:
     """Tiles of one value below and to the right; the value itself where there are none."""
     rt, ct, fill = pad
     if rt == ct == 0:
@@ -44,7 +44,7 @@ def padded(builder: Builder, value: int, pad: tuple[int, int, float], tile: Tile
     )
 
 
-def unpadded(builder: Builder, value: int, unpad: Pair, tile: Tile) -> int:
+def unpadded(builder: WorkBuilder, value: int, unpad: Pair, tile: Tile) -> int:
     """Without trailing tiles; the value itself where there are none to drop."""
     t, rows, columns = builder.shape(value)
     sizes = (t, rows - unpad[0] * tile[0], columns - unpad[1] * tile[1])
@@ -59,7 +59,7 @@ def unpadded(builder: Builder, value: int, unpad: Pair, tile: Tile) -> int:
 
 
 @MANIPULATIONS.rule("broadcast")
-def _broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _broadcast(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     dim, n = _dim(tm, tuple(DIMS)), _factor(tm, 1)
     shape = list(builder.shape(value))
     shape[DIMS[dim]] *= n
@@ -67,7 +67,7 @@ def _broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
 
 
 @MANIPULATIONS.rule("hslice")
-def _hslice(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _hslice(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, columns // tile[1], "columns")
     value = builder.emit("tile.hslice", (value,), (t, n, rows, columns // n), tile, n=n)
@@ -75,7 +75,7 @@ def _hslice(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
 
 
 @MANIPULATIONS.rule("hstack")
-def _hstack(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _hstack(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, t, "matrices")
     value = _reshape(builder, value, (t // n, n, rows, columns), tile)
@@ -83,37 +83,37 @@ def _hstack(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
 
 
 @MANIPULATIONS.rule("vslice")
-def _vslice(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _vslice(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, rows // tile[0], "rows")
     return _reshape(builder, value, (t * n, rows // n, columns), tile)
 
 
 @MANIPULATIONS.rule("vstack")
-def _vstack(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _vstack(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     n = _dividing(tm, t, "matrices")
     return _reshape(builder, value, (t // n, rows * n, columns), tile)
 
 
 @MANIPULATIONS.rule("transpose")
-def _transpose(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _transpose(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     t, rows, columns = builder.shape(value)
     return builder.emit("tile.transpose", (value,), (t, columns, rows), (tile[1], tile[0]), perm=(0, 2, 1))
 
 
 @MANIPULATIONS.rule("tile_broadcast")
-def _tile_broadcast(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _tile_broadcast(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     return builder.emit("tile.tile_broadcast", (value,), builder.shape(value), tile, dim=_dim(tm, ("r", "c", "rc")), tile=tile)
 
 
 @MANIPULATIONS.rule("pad")
-def _pad(builder: Builder, value: int, tm: Tm, tile: Tile) -> int:
+def _pad(builder: WorkBuilder, value: int, tm: Tm, tile: Tile) -> int:
     rt, ct, fill = (float(a) if isinstance(a, int | float) else -1.0 for a in (*tm.args, 0.0)[:3])
     return padded(builder, value, (int(rt), int(ct), fill), tile)
 
 
-def _reshape(builder: Builder, value: int, shape: tuple[int, ...], tile: Tile) -> int:
+def _reshape(builder: WorkBuilder, value: int, shape: tuple[int, ...], tile: Tile) -> int:
     return builder.emit("tile.reshape", (value,), shape, tile, shape=shape)
 
 

@@ -65,7 +65,7 @@ class Store(Protocol):
         ...
 
 
-class Memory(Protocol):
+class CodeMemory(Protocol):
     """Executable memory that holds machine code."""
 
     def close(self) -> object:
@@ -80,7 +80,7 @@ class Linker(Protocol):
         """The form of an object that is kept.  Raises E0901."""
         ...
 
-    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
+    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], CodeMemory]:
         """Addresses of one function of each piece, which is given by name, and the memory they are in.  Raises E0901, E0104."""
         ...
 
@@ -94,7 +94,7 @@ class OwnLinker:
 
         return link(data).pack()
 
-    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], Memory]:
+    def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], CodeMemory]:
         """Put linked code into executable memory; see `Linker`."""
         image = map_code([LinkedCode.unpack(data) for _, data in pieces])
         try:
@@ -117,7 +117,7 @@ class Code:
 
     addresses: Mapping[str, int]
     symbols: Mapping[str, str]
-    memory: Memory
+    memory: CodeMemory
     made: int = 0
 
     def address(self, kernel: Compilable) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttc.runtime.engines.native.codegen.code import Code
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.pool import Pool
-from ttc.runtime.engines.native.execution.targets import Output, Targets, Variable
+from ttc.runtime.engines.native.execution.targets import BoundEntry, ResultTarget, Targets
 from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.planning.memory import aligned_bytes, new_array
@@ -39,10 +39,10 @@ class Lease:
         self._alone = pool.new_alone()
         self._alone_address = self._alone.ctypes.data
         self._inputs = [(queue, view, self._own(view)) for queue, view in layout.bound.items() if queue not in layout.variables]
-        self._variables = [Variable(queue, view) for queue in sorted(layout.variables) if (view := layout.bound[queue]) is not None]
+        self._variables = [BoundEntry(queue, view) for queue in sorted(layout.variables) if (view := layout.bound[queue]) is not None]
         self._objects = [queue for queue in sorted(layout.variables) if layout.bound[queue] is None]
         written = [(w.queue, w.view, w.dtype) for w in layout.written if w.view is not None and w.in_place]
-        self._outputs = [Output(queue, view, dtype, self._own(view)) for queue, view, dtype in written]
+        self._outputs = [ResultTarget(queue, view, dtype, self._own(view)) for queue, view, dtype in written]
         self.targets = Targets(self.instance, layout, self._variables, self._outputs)
 
     def compute(self, segment: Segment) -> None:

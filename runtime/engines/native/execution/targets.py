@@ -24,7 +24,7 @@ def _nothing() -> None:
 
 
 @dataclass(slots=True)
-class Variable:
+class BoundEntry:
     """An entry that mostly lies in the same array from run to run.
 
     Args:
@@ -49,7 +49,7 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Output:
+class ResultTarget:
     """A result that is written whole into a buffer.
 
     Args:
@@ -77,10 +77,10 @@ class Targets:
 
     instance: Instance
     layout: Layout
-    variables: Sequence[Variable]
-    outputs: Sequence[Output]
+    variables: Sequence[BoundEntry]
+    outputs: Sequence[ResultTarget]
     written: dict[str, ReferenceType[NDArray]] = field(default_factory=dict)
-    apart: Sequence[Output] = ()
+    apart: Sequence[ResultTarget] = ()
     direct: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
     _valid: bool = False

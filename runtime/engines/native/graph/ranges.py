@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ttc.dialects.core.plain.functions import Work
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
 
 Range: TypeAlias = tuple[int, int]
@@ -70,7 +70,7 @@ def in_floats(work: Work, shapes: Sequence[tuple[int, ...]], ranges: Sequence[Ra
     return len(largest) == 2 and prod(shapes[1][:3]) * prod(largest) <= _EXACT
 
 
-def _of_step(step: Step, operands: Sequence[Range | None], storages: Sequence[Storage]) -> Range | None:
+def _of_step(step: RegionStep, operands: Sequence[Range | None], storages: Sequence[Storage]) -> Range | None:
     own, attrs = limits(step.storage), dict(step.attrs)
     found = own
     value = attrs.get("value")

@@ -13,7 +13,7 @@ from ttc.runtime.engines.native.graph.storage import Storage, needs_rounding, st
 
 
 @record(slots=True)
-class Step:
+class RegionStep:
     """One function of values before it.
 
     Args:
@@ -34,7 +34,7 @@ class Region:
     """inputs: storage of each; steps in order; the result is the value numbered `output`."""
 
     inputs: tuple[Storage, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RegionStep, ...]
     output: int
 
     @property
@@ -59,15 +59,15 @@ class Region:
         return Region((*first.inputs, *self.inputs[1:]), (*moved, *own), place(self.output))
 
 
-class Steps:
+class RegionBuilder:
     """A region that grows step by step; values are numbered as a region has them, inputs first."""
 
     def __init__(self, inputs: Sequence[Storage]) -> None:
         self._inputs = tuple(inputs)
-        self._steps: list[Step] = []
+        self._steps: list[RegionStep] = []
 
     def __call__(self, fn: str, *operands: int, storage: Storage = "f32", **attrs: Plain) -> int:
-        self._steps.append(Step(fn, operands, storage, tuple(sorted(attrs.items()))))
+        self._steps.append(RegionStep(fn, operands, storage, tuple(sorted(attrs.items()))))
         return len(self._inputs) + len(self._steps) - 1
 
     def number(self, value: float) -> int:
@@ -90,14 +90,14 @@ def identity(storage: Storage) -> Region:
 
 def unary(fn: str, storage: Storage, **attrs: Plain) -> Region:
     """One function of one value."""
-    return Region((storage,), (Step(fn, (0,), storage, tuple(sorted(attrs.items()))),), 1)
+    return Region((storage,), (RegionStep(fn, (0,), storage, tuple(sorted(attrs.items()))),), 1)
 
 
 def packed(region: Region, storage: Storage) -> Region:
     """The region with its result in a storage; integers must be of its range."""
     if region.storage == storage:
         return region
-    step = Step("cast", (region.output,), storage)
+    step = RegionStep("cast", (region.output,), storage)
     return Region(region.inputs, (*region.steps, step), len(region.inputs) + len(region.steps))
 
 
@@ -114,7 +114,7 @@ def region_of(work: Work, inputs: Sequence[Storage], unrounded: bool = False) ->
 
 
 def _region_of_body(body: Function, inputs: Sequence[Storage], unrounded: bool) -> Region | None:
-    steps: list[Step] = []
+    steps: list[RegionStep] = []
     for work in body.works:
         if any(operand is None for operand in work.operands) or (needs_rounding(work.results[0].format) and not unrounded):
             return None
@@ -125,23 +125,23 @@ def _region_of_body(body: Function, inputs: Sequence[Storage], unrounded: bool) 
     return Region(tuple(inputs), tuple(steps), body.outputs[0])
 
 
-def _step(work: Work, operands: tuple[int, ...], unrounded: bool) -> Step | None:
+def _step(work: Work, operands: tuple[int, ...], unrounded: bool) -> RegionStep | None:
     storage = result_storage(work.results[0], unrounded)
     if storage is None:
         return None
     if work.op == "ttc.constant":
         values = work.attrs.get("values")
-        return Step("constant", (), storage, (("value", values[0]),)) if isinstance(values, tuple) and len(values) == 1 else None
+        return RegionStep("constant", (), storage, (("value", values[0]),)) if isinstance(values, tuple) and len(values) == 1 else None
     if work.op == "tile.cast":
         to = work.attrs.get("to")
-        return Step("cast", operands, storage, () if to is None else (("to", to),))
+        return RegionStep("cast", operands, storage, () if to is None else (("to", to),))
     if work.op != "tile.map":
         return None
     names, values = work.attrs.get("names") or (), work.attrs.get("values") or ()
     if not isinstance(names, tuple) or not isinstance(values, tuple):
         return None
     attrs = tuple((str(name), value) for name, value in zip(names, values, strict=True))
-    return Step(str(work.attrs["fn"]), operands, storage, attrs)
+    return RegionStep(str(work.attrs["fn"]), operands, storage, attrs)
 
 
 def result_storage(type_: TensorType, unrounded: bool) -> Storage | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.ir.elementwise import FUNCTIONS, joined, numpy_type
 
@@ -73,7 +73,7 @@ def landed(f: Writer, value: Value, storage: Storage) -> Value:
     return f.converted(value, target)
 
 
-def _refusal(step: Step, operands: Sequence[Dtype]) -> str | None:
+def _refusal(step: RegionStep, operands: Sequence[Dtype]) -> str | None:
     attrs = dict(step.attrs)
     if step.fn == "constant":
         return _constant_refusal(step)
@@ -81,7 +81,7 @@ def _refusal(step: Step, operands: Sequence[Dtype]) -> str | None:
     return "no kernel" if function is None else function.refusal(operands, attrs)
 
 
-def _constant_refusal(step: Step) -> str | None:
+def _constant_refusal(step: RegionStep) -> str | None:
     value = dict(step.attrs).get("value")
     if not isinstance(value, bool | int | float):
         return "its value is no number"
@@ -92,7 +92,7 @@ def _constant_refusal(step: Step) -> str | None:
     return None if found.shape == () else "it has several values"
 
 
-def _emitted(f: Writer, step: Step, operands: Sequence[Value]) -> Value:
+def _emitted(f: Writer, step: RegionStep, operands: Sequence[Value]) -> Value:
     attrs = dict(step.attrs)
     if step.fn == "constant":
         dtype = computed_type(step.storage)

@@ -98,7 +98,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class LocalVariable:
     """A place for values of one type that loops and branches change; it lives in a register."""
 
     f: Any

@@ -16,7 +16,7 @@ from ttc.runtime.engines.native.ir.atomics import Atomics
 from ttc.runtime.engines.native.ir.dtypes import Dtype, Type, size_bytes
 from ttc.runtime.engines.native.ir.mathematics import Mathematics
 from ttc.runtime.engines.native.ir.memory import Memory
-from ttc.runtime.engines.native.ir.values import Operand, Value, Variable
+from ttc.runtime.engines.native.ir.values import LocalVariable, Operand, Value
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu
@@ -91,7 +91,7 @@ class Writer(Memory, Atomics, Mathematics):
 
     @contextmanager
     def loop(self, begin: Operand, end: Operand, step: Operand = 1) -> Iterator[Value]:
-        """For i in range(begin, end, step); the value is i.  Bounds are read once; what changes from round to round is a `Variable`."""
+        """For i in range(begin, end, step); the value is i.  Bounds are read once; what changes between rounds is a `LocalVariable`."""
         index = self.variable(self.as_type(begin, _WORD))
         last, stride = self.as_type(end, _WORD), self.as_type(step, _WORD)
         head, body, after = (self.function.append_basic_block(n) for n in ("loop", "round", "after"))
@@ -148,9 +148,9 @@ class Writer(Memory, Atomics, Mathematics):
 
     # ---- variables ---------------------------------------------------------------------------------------------------------------------
 
-    def variable(self, value: Value) -> Variable:
+    def variable(self, value: Value) -> LocalVariable:
         """A variable with a first value."""
-        found = Variable(self, self._slots.alloca(value.type.llvm), value.type)
+        found = LocalVariable(self, self._slots.alloca(value.type.llvm), value.type)
         found.set(value)
         return found
 

@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.depthwise import Depthwise
 from ttc.runtime.engines.native.kernels.pixels import Pixels, Varies
-from ttc.runtime.engines.native.kernels.windows import AXIS, Block, WindowKernel
+from ttc.runtime.engines.native.kernels.windows import AXIS, WindowBlock, WindowKernel
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -92,13 +92,13 @@ def lanes_for(n: Lowering, channels: int) -> int:
     return lanes
 
 
-def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int) -> Block:
+def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int) -> WindowBlock:
     """The block for rows of so many windows: as many sums as registers hold, and few of them computed twice."""
     rows, columns = moves
     most = (16 if n.cpu.vector_bytes == 64 else 8) - min(columns.kernel // 2, 4)
     most = min(most, max(_MOST_STEPS // columns.kernel, 1))
     count = min(range(1, min(most, across) + 1), key=lambda count: (-(-across // count) * (count + 1), -count))
-    return Block(count, lanes, (rows.kernel, columns.kernel), columns.stride, columns.dilation)
+    return WindowBlock(count, lanes, (rows.kernel, columns.kernel), columns.stride, columns.dilation)
 
 
 def rows_of(n: Lowering, x: View) -> View:

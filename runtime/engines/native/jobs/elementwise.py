@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from ttc.dialects.core.formats import format_named
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.ir.regions import supported
@@ -109,7 +109,7 @@ def _with_constant(region: Region, x: int, number: float) -> Region:
     def place(value: int) -> int:
         return count if value == x else value if value < count else value + 1
 
-    constant = Step("constant", (), region.inputs[x], (("value", number),))
+    constant = RegionStep("constant", (), region.inputs[x], (("value", number),))
     steps = [replace(step, operands=tuple(map(place, step.operands))) for step in region.steps]
     return Region(region.inputs, (constant, *steps), place(region.output))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from ttc.runtime.engines.native.graph.ranges import INTEGERS, Range, fits, in_floats, limits
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.ir.regions import supported
@@ -82,7 +82,7 @@ def integer_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
     """
     if (n.node.region or n.region).inputs[0] != "i32" or n.attr("activation") is not None:
         raise NotTaken("products of integers in another type")
-    steps = () if bias is None else (Step("add", (0, 1), "i32"),)
+    steps = () if bias is None else (RegionStep("add", (0, 1), "i32"),)
     first = Region(("i32",) if bias is None else ("i32", bias.storage), steps, len(steps) * 2)
     region, views = joined_region(n, first, bias)
     region = _without_zeros(region)
@@ -95,14 +95,14 @@ def integer_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
 def _without_zeros(region: Region) -> Region:
     """The region where integers less a zero point of 0 are multiplied as they are: 64 bits would hold the difference."""
     count = len(region.inputs)
-    steps: list[Step] = []
+    steps: list[RegionStep] = []
     places = list(range(count))
     for step in region.steps:
         moved = replace(step, operands=tuple(places[i] for i in step.operands))
         zero = region.steps[step.operands[2] - count] if step.fn == "dequantize" and step.operands[2] >= count else None
         if zero is not None and zero.fn == "constant" and dict(zero.attrs).get("value") == 0 and step.storage == "f32":
-            steps.append(Step("cast", moved.operands[:1], "f32", (("to", "float32"),)))
-            moved = Step("mul", (count + len(steps) - 1, moved.operands[1]), "f32")
+            steps.append(RegionStep("cast", moved.operands[:1], "f32", (("to", "float32"),)))
+            moved = RegionStep("mul", (count + len(steps) - 1, moved.operands[1]), "f32")
         steps.append(moved)
         places.append(count + len(steps) - 1)
     return Region(region.inputs, tuple(steps), places[region.output])
@@ -112,11 +112,11 @@ def _of_floats(region: Region) -> Region:
     """The region of sums that float32 holds, converted to integers only where they are needed as such."""
     count = len(region.inputs)
 
-    def moved(step: Step) -> Step:
+    def moved(step: RegionStep) -> RegionStep:
         first = 0 if (step.fn, step.storage) == ("cast", "f32") else count
         return replace(step, operands=tuple(first if i == 0 else i + (i >= count) for i in step.operands))
 
-    steps = (Step("cast", (0,), "i32"), *map(moved, region.steps))
+    steps = (RegionStep("cast", (0,), "i32"), *map(moved, region.steps))
     return Region(("f32", *region.inputs[1:]), steps, region.output + 1 if region.output >= count else count)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View, dense_strides
 from ttc.runtime.engines.native.ir.regions import supported
@@ -72,7 +72,7 @@ class Panels:
 
 
 @record
-class Split:
+class ProductSplit:
     """How a product is cut into tasks."""
 
     row_chunks: int
@@ -170,18 +170,18 @@ def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], R
 def first_region(n: Lowering, bias: bool) -> Region:
     """What the op itself does with a sum: bias, activation, rounding to what it stores.  Raises NotTaken for an unknown activation."""
     own = (n.node.region or n.region).inputs[0]
-    steps: list[Step] = []
+    steps: list[RegionStep] = []
     if bias:
-        steps.append(Step("add", (0, 1), "f32"))
+        steps.append(RegionStep("add", (0, 1), "f32"))
     activation = n.attr("activation")
     inputs = 2 if bias else 1
     if activation is not None:
         args = n.attr("activation_args", ())
         numbers = tuple(float(x) for x in args if isinstance(x, int | float)) if isinstance(args, tuple) else ()
         attrs = {} if activation in _PLAIN_ACTIVATIONS and not numbers else activation_attrs(str(activation), numbers)
-        steps.append(Step(str(activation), (inputs if bias else 0,), "f32", tuple(sorted(attrs.items()))))
+        steps.append(RegionStep(str(activation), (inputs if bias else 0,), "f32", tuple(sorted(attrs.items()))))
     if own != "f32":
-        steps.append(Step("cast", (inputs + len(steps) - 1 if steps else 0,), own))
+        steps.append(RegionStep("cast", (inputs + len(steps) - 1 if steps else 0,), own))
     storages = ("f32", "f32") if bias else ("f32",)
     return Region(storages, tuple(steps), inputs + len(steps) - 1 if steps else 0)
 
@@ -321,13 +321,13 @@ def _over_rows(panels: View, lead: tuple[int, ...]) -> View:
     return own.expanded(lead)
 
 
-def _split(row_blocks: int, panels: int, wanted: int, near: bool) -> Split:
+def _split(row_blocks: int, panels: int, wanted: int, near: bool) -> ProductSplit:
     """So many tasks of one element of the batch: of neighbouring rows where the right operand is near, else of neighbouring panels."""
     if near:
         row_chunks = min(row_blocks, wanted)
-        return Split(row_chunks, min(panels, -(-wanted // row_chunks)), False)
+        return ProductSplit(row_chunks, min(panels, -(-wanted // row_chunks)), False)
     panel_chunks = min(panels, wanted)
-    return Split(min(row_blocks, -(-wanted // panel_chunks)), panel_chunks, True)
+    return ProductSplit(min(row_blocks, -(-wanted // panel_chunks)), panel_chunks, True)
 
 
 def block_of(n: Lowering, rows: int, columns: int) -> Block:

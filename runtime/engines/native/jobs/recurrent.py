@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ttc.runtime.engines.native.graph.region import Region, Steps
+from ttc.runtime.engines.native.graph.region import Region, RegionBuilder
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.copies import constant, copy
@@ -34,7 +34,7 @@ _MOST_STEPS = 1 << 13
 _LENGTHS: tuple[Storage, ...] = ("i32", "i64")
 
 
-class Layer(ABC):
+class RecurrentLayer(ABC):
     """A layer being lowered, all in float32.
 
     GATES: matrices that w and r stack.  FUNCTIONS: activations a direction.
@@ -71,7 +71,7 @@ class Layer(ABC):
         gates = self.n.temp((self.steps, self.samples, self.GATES * self.hidden), "f32")
         weights = self.panels(self._at(self.w, d), self.steps * self.samples)
         bias = self.input_bias(d)
-        steps = Steps(["f32"] if bias is None else ["f32", "f32"])
+        steps = RegionBuilder(["f32"] if bias is None else ["f32", "f32"])
         region = steps.region(0 if bias is None else steps("add", 0, 1))
         self.product(left_operand(self.n, self.x, "f32"), weights, region, [] if bias is None else [bias], gates)
         self.prepare(d)
@@ -144,7 +144,7 @@ class Layer(ABC):
 
         submit_product(self.n, kernel, a, panels, [view.expanded(c.shape) for view in others], c)
 
-    def activated(self, steps: Steps, x: int, function: Activation) -> int:
+    def activated(self, steps: RegionBuilder, x: int, function: Activation) -> int:
         """An activation of what is brought into the limits of all."""
         if self.clip is not None:
             x = steps("clip", x, min=-self.clip, max=self.clip)
@@ -163,7 +163,7 @@ class Layer(ABC):
         found.extend(view.storage for view in self.running(t))
         return found
 
-    def while_running(self, steps: Steps, at: int, then: int, otherwise: int) -> int:
+    def while_running(self, steps: RegionBuilder, at: int, then: int, otherwise: int) -> int:
         """`then` while a sequence lasts, else `otherwise`.  at: number of the first operand that `running` gave."""
         return then if self.lengths is None else steps.choice("greater", at, at + 1, then, otherwise)
 
@@ -172,7 +172,7 @@ class Layer(ABC):
         y = self._at(self._at(self.y, t), d)
         if self.lengths is None:
             return y
-        steps = Steps(self.storages(2, t))
+        steps = RegionBuilder(self.storages(2, t))
         compute_into(self.n, steps.region(self.while_running(steps, 2, 0, 1)), [y, before, *self.running(t)], self.h)
         return self.h
 
@@ -186,7 +186,7 @@ class Layer(ABC):
             return None
         bias, half = self._at(self.bias, d), self.bias.shape[1] // 2
         halves = [bias.sliced(0, 0, half), bias.sliced(0, half, half)]
-        steps, total = Steps([view.storage for view in halves]), self.n.temp((half,), "f32")
+        steps, total = RegionBuilder([view.storage for view in halves]), self.n.temp((half,), "f32")
         compute_into(self.n, steps.region(steps("add", 0, 1)), halves, total)
         return total
 
@@ -222,7 +222,7 @@ def floats(count: int) -> list[Storage]:
     return ["f32" for _ in range(count)]
 
 
-def activation(s: Steps, x: int, function: Activation) -> int:
+def activation(s: RegionBuilder, x: int, function: Activation) -> int:
     """One of the functions that recurrent layers know.  Raises NotTaken for another."""
     name, alpha, beta = function
     match name:

@@ -96,7 +96,7 @@ def _is_tame(w: View) -> bool:
 
 
 @record
-class Split:
+class TileSplit:
     """How tiles and panels are shared out.
 
     Args:
@@ -111,7 +111,7 @@ class Split:
     prepared: bool
 
 
-def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: int) -> Split:
+def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: int) -> TileSplit:
     """For a number of tiles, of all images."""
     wide = block_for(n.cpu, tiles, columns)
     panels = wide.panels(columns)
@@ -122,7 +122,7 @@ def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: in
     chunks += 0 if shared or chunks == 1 else chunks % 2  # as many for each of two threads
     most = -(-tiles // chunks)
     block = block_for(n.cpu, most, columns)
-    return Split(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))) if shared else 1, prepared)
+    return TileSplit(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))) if shared else 1, prepared)
 
 
 def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tiling: Tiling, result: Result) -> None:
@@ -164,7 +164,7 @@ def _strides(name: str, view: View) -> dict[str, Word]:
     return dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))
 
 
-def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: Split, size: tuple[int, int, int]) -> dict[str, Word]:
+def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: TileSplit, size: tuple[int, int, int]) -> dict[str, Word]:
     """The job that prepares patches; gives words that tell where they are.  size: bytes of the images, tiles, channels."""
     image_bytes, tiles, channels = size
     elements = tiles * channels * kernel.tiles.points

@@ -18,7 +18,7 @@ from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exa
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
-from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, DenseRows, Rows, Table
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, DenseRows, Rows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
@@ -112,7 +112,7 @@ class _Work:
         pointers = f.at(zeros, self.row_bytes, "i8")
         places = {name: f.at(pointers, i * GROUP, "ptr") for i, name in enumerate(("c", *kernel.others))}
         taps = f.at(pointers, len(places) * GROUP, "ptr")
-        self.table = Table(places, taps, zeros, GROUP)
+        self.table = AddressTable(places, taps, zeros, GROUP)
         self.gathered = f.at(taps, self.taps * GROUP, "ptr")
 
     def emit_task(self, task: Value) -> None:

@@ -13,7 +13,7 @@ from ttc.runtime.engines.native.kernels.operands import TENSORS, RowKernel
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 PANEL = 32
@@ -57,7 +57,7 @@ class SplitRows(RowKernel):
         with f.when(marked.differs(0)):
             self._fill(f, sizes, source, target, None)
 
-    def _fill(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value, largest: Variable | None) -> None:
+    def _fill(self, f: Writer, sizes: tuple[Value, Value], source: Value, target: Value, largest: LocalVariable | None) -> None:
         """Parts, and the largest magnitude; without a place for it, halves.  sizes: channels, and as many as fill whole tiles."""
         depth, width = sizes
         whole = depth // LANES * LANES
@@ -72,7 +72,7 @@ class SplitRows(RowKernel):
         return f.read(f.at(row, k, self.source), self.source, LANES, None if depth is None else f.mask(depth - k, LANES))
 
 
-def _parts(f: Writer, x: Value, parts: int, largest: Variable | None) -> list[Value]:
+def _parts(f: Writer, x: Value, parts: int, largest: LocalVariable | None) -> list[Value]:
     """Parts, and the largest magnitude so far; without a place for it, halves."""
     if largest is None:
         return halves(f, x, parts)
@@ -132,7 +132,9 @@ class PackTiles(JobKernel):
         with f.when(marked.differs(0)):
             self._tiles(f, words, source, left, (target, [None, None]))
 
-    def _tiles(self, f: Writer, words: Words, source: Value, left: Value | None, target: tuple[Value, Sequence[Variable | None]]) -> None:
+    def _tiles(
+        self, f: Writer, words: Words, source: Value, left: Value | None, target: tuple[Value, Sequence[LocalVariable | None]]
+    ) -> None:
         """Parts, and the largest magnitude in each column; without places for these, halves."""
         panel, largest = target
         depth, taps, line = words["depth"], words["taps"], words["line"]
@@ -159,7 +161,7 @@ class PackTiles(JobKernel):
         there = f.select(channels > 0, columns, f.constant(0, "i64"))
         return [self._read(f, row, half, there), f.constant(0.0, "f32", LANES)]
 
-    def _pairs(self, f: Writer, rows: list[Value], largest: Variable | None, target: Value) -> None:
+    def _pairs(self, f: Writer, rows: list[Value], largest: LocalVariable | None, target: Value) -> None:
         """Two channels of 16 columns, all parts."""
         if self.parts == 1:
             found = [[f.converted(f.bits(f.narrowed(row, "bf16"), "u16"), "u32")] for row in rows]

@@ -9,7 +9,7 @@ from ttc.runtime.engines.native.kernels.lines import Line, LineKernel, over_colu
 from ttc.runtime.engines.native.kernels.reduce import folded, limit
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
     from ttc.runtime.engines.native.kernels.words import Words
 
@@ -46,7 +46,7 @@ class Place(LineKernel):
                 place.set(self._place_of(f, x, (first, last), extreme, places))
         self._store(f, place.get(), y, None)
 
-    def _extreme_of(self, f: Writer, x: Value, span: tuple[Value, Value], found: list[Variable]) -> Value:
+    def _extreme_of(self, f: Writer, x: Value, span: tuple[Value, Value], found: list[LocalVariable]) -> Value:
         """Take the extreme of elements [first, last) into what was found before."""
         for variable in found:
             variable.set(self._least(f, variable.type.lanes))
@@ -60,7 +60,7 @@ class Place(LineKernel):
         over_columns(f, *span, compare)
         return self._extreme(f, folded(f, found[0].get(), lambda a, b: self._extreme(f, a, b)), found[1].get())
 
-    def _place_of(self, f: Writer, x: Value, span: tuple[Value, Value], extreme: Value, places: list[Variable]) -> Value:
+    def _place_of(self, f: Writer, x: Value, span: tuple[Value, Value], extreme: Value, places: list[LocalVariable]) -> Value:
         """The first or last of elements [first, last) that is the extreme."""
         for variable in places:
             variable.set(self._nowhere(f, variable.type.lanes))

@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
-from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, Rows, Table
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, Rows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import Count, shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
-Where: TypeAlias = "tuple[dict[str, Value], Table, tuple[Value, Value] | None]"
+Where: TypeAlias = "tuple[dict[str, Value], AddressTable, tuple[Value, Value] | None]"
 """Addresses of matrices, of rows, and where panels are fetched: how many blocks of rows met this panel before, and how many bytes a
 channel each of them fetches of the next."""
 _SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside")
@@ -107,11 +107,11 @@ class Gemm(JobKernel):
                 f.store(f.constant(0.0, "f32"), f.at(zeros, k, "f32"))
         pointers = f.at(zeros, row_words * 4 + ALIGNMENT, "i8")
         tensors = {name: f.at(pointers, i * self.block.rows, "ptr") for i, name in enumerate(("c", *self.others))}
-        table = Table(tensors, f.at(pointers, len(tensors) * self.block.rows, "ptr"), zeros, self.block.rows)
+        table = AddressTable(tensors, f.at(pointers, len(tensors) * self.block.rows, "ptr"), zeros, self.block.rows)
         with f.loop(f.begin, f.end) as task:
             self._task(f, words, task, tile, table)
 
-    def _task(self, f: Writer, words: Words, task: Value, tile: Value, table: Table) -> None:
+    def _task(self, f: Writer, words: Words, task: Value, tile: Value, table: AddressTable) -> None:
         row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
         rest = task // row_chunks
         first_block, last_block = shares_of(words["row_blocks"], row_chunks).span(task % row_chunks)
@@ -176,7 +176,7 @@ class Gemm(JobKernel):
         number, step = turn
         return right, Ahead(f.at(right, taps * depth * (number * step + self.block.columns * 4), "i8"), step)
 
-    def _direct(self, f: Writer, words: Words, table: Table, panel: Value) -> Direct | None:
+    def _direct(self, f: Writer, words: Words, table: AddressTable, panel: Value) -> Direct | None:
         """Whole panels of sums go through short regions as they are in registers, of which there must be some left for it."""
         if not is_short(self.region) or f.cpu.vector_bytes < 32:
             return None
@@ -190,13 +190,13 @@ class Gemm(JobKernel):
 
         return Direct(start + self.block.columns <= words["columns"], act)
 
-    def _fetch(self, f: Writer, table: Table, count: Value, panel: Value) -> None:
+    def _fetch(self, f: Writer, table: AddressTable, count: Value, panel: Value) -> None:
         """Bring near what the region will read and write, while the sums are computed."""
         with f.loop(0, count) as r:
             rows = {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in table.tensors.items()}
             emit_fetch(f, self.finish, rows, panel * self.block.columns, 3)
 
-    def _finish(self, f: Writer, words: Words, table: Table, count: Value, panel: Value, tile: Value) -> None:
+    def _finish(self, f: Writer, words: Words, table: AddressTable, count: Value, panel: Value, tile: Value) -> None:
         """Take the sums in `tile` through the region, and store them."""
         start = panel * self.block.columns
         with f.loop(0, count) as r:

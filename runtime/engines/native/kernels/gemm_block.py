@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 Multiplier: TypeAlias = Literal["f32", "bf16"]
@@ -209,12 +209,12 @@ def emit_sums(
     return stored.get()
 
 
-def _fetch(f: Writer, place: Variable, step: Value) -> None:
+def _fetch(f: Writer, place: LocalVariable, step: Value) -> None:
     f.prefetch(place.get(), 2)
     place.set(f.at(place.get(), step, "i8"))
 
 
-def _keep(f: Writer, sums: list[list[Variable]], places: list[list[Value]], kept: Value) -> None:
+def _keep(f: Writer, sums: list[list[LocalVariable]], places: list[list[Value]], kept: Value) -> None:
     """Put sums into memory: added to those that are `kept` there, if they are."""
     with f.choice(kept) as (more, first):
         with more:
@@ -231,13 +231,13 @@ class Direct:
     act: Callable[[list[list[Value]]], None]
 
 
-def _each(sums: list[list[Variable]], places: list[list[Value]], act: Callable[[Variable, Value], None]) -> None:
+def _each(sums: list[list[LocalVariable]], places: list[list[Value]], act: Callable[[LocalVariable, Value], None]) -> None:
     for row, row_places in zip(sums, places, strict=True):
         for total, place in zip(row, row_places, strict=True):
             act(total, place)
 
 
-def _step(f: Writer, sums: list[list[Variable]], rows: Sequence[Value], k: Value, panel: Value, multiplier: Multiplier) -> None:
+def _step(f: Writer, sums: list[list[LocalVariable]], rows: Sequence[Value], k: Value, panel: Value, multiplier: Multiplier) -> None:
     """One channel, or pair of channels."""
     lanes = sums[0][0].type.lanes
     dtype = "f32" if multiplier == "f32" else "u32"

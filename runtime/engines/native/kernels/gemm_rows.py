@@ -34,20 +34,20 @@ class Rows(ABC):
         """Return names of the words of a job that tell of these tensors' rows, `a` among them; all strides are in bytes."""
 
     @abstractmethod
-    def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
+    def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: AddressTable) -> None:
         """Write addresses of rows [first, first + count) into a table.  bases: addresses of the tensors in this batch."""
 
     @abstractmethod
-    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
+    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: AddressTable, tap: Value) -> list[Value]:
         """Addresses of the left operand's rows at a tap.  base: of the left operand in this batch."""
 
     @abstractmethod
-    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
         """The address of row r of these."""
 
 
 @dataclass(frozen=True)
-class Table:
+class AddressTable:
     """Memory for addresses: of rows of tensors, and of the left operand's rows a tap.
 
     Args:
@@ -70,7 +70,7 @@ class DenseRows(Rows):
     def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"{tensor}_row" for tensor in tensors)
 
-    def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
+    def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: AddressTable) -> None:
         first, count = span
         for tensor, rows in table.tensors.items():
             stride = words[f"{tensor}_row"]
@@ -78,12 +78,12 @@ class DenseRows(Rows):
             with f.loop(0, count) as r:
                 f.store(f.at(start, r * stride, "i8"), f.at(rows, r, "ptr"))
 
-    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
+    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: AddressTable, tap: Value) -> list[Value]:
         stride = words["a_row"]
         start = f.at(base, first * stride, "i8")
         return [start, *(f.at(start, stride * r, "i8") for r in range(1, count))]
 
-    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
         return f.at(base, (first + r) * words["a_row"], "i8")
 
 
@@ -99,7 +99,7 @@ class WindowRows(Rows):
         sizes = (f"{axis}_{what}" for axis in ("y", "x") for what in self.SIZES)
         return (*strides, *sizes)
 
-    def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: Table) -> None:
+    def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: AddressTable) -> None:
         first, count = span
         walk = Walk(f, words, bases, tuple(table.tensors), first)
         with f.loop(0, count) as r:
@@ -108,15 +108,15 @@ class WindowRows(Rows):
             self.emit_left(f, words, walk, table, r)
             walk.advance()
 
-    def emit_left(self, f: Writer, words: Words, walk: Walk, table: Table, r: Value) -> None:
+    def emit_left(self, f: Writer, words: Words, walk: Walk, table: AddressTable, r: Value) -> None:
         """Write addresses of the pixels that a window's taps meet."""
         _emit_taps(f, words, walk, table, r)
 
-    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
+    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: AddressTable, tap: Value) -> list[Value]:
         row = f.at(table.taps, tap * table.rows, "ptr")
         return [f.load(f.at(row, r, "ptr"), "ptr") for r in range(count)]
 
-    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
         return f.load(f.at(table.taps, tap * table.rows + r, "ptr"), "ptr")
 
 
@@ -126,15 +126,15 @@ class InnerRows(WindowRows):
 
     has_borders: ClassVar[bool] = False
 
-    def emit_left(self, f: Writer, words: Words, walk: Walk, table: Table, r: Value) -> None:
+    def emit_left(self, f: Writer, words: Words, walk: Walk, table: AddressTable, r: Value) -> None:
         """Write the address of a window's first pixel."""
         f.store(walk.corner.get(), f.at(table.taps, r, "ptr"))
 
-    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: Table, tap: Value) -> list[Value]:
+    def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: AddressTable, tap: Value) -> list[Value]:
         offset = tap * (words["y_dilation"] * words["a_y"])
         return [f.at(f.load(f.at(table.taps, r, "ptr"), "ptr"), offset, "i8") for r in range(count)]
 
-    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: Table, tap: Value, r: Value) -> Value:
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
         return f.at(f.load(f.at(table.taps, r, "ptr"), "ptr"), tap * (words["y_dilation"] * words["a_y"]), "i8")
 
 
@@ -189,7 +189,7 @@ def _address(f: Writer, words: Words, base: Value, tensor: str, place: dict[str,
     return f.at(base, offset, "i8")
 
 
-def _emit_taps(f: Writer, words: Words, walk: Walk, table: Table, r: Value) -> None:
+def _emit_taps(f: Writer, words: Words, walk: Walk, table: AddressTable, r: Value) -> None:
     """Addresses of the pixels that a window's taps meet."""
     y_step, x_step = words["y_dilation"] * words["a_y"], words["x_dilation"] * words["a_x"]
     y, line, place = (f.variable(v) for v in (walk.y.get(), walk.corner.get(), f.at(table.taps, r, "ptr")))

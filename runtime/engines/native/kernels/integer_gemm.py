@@ -16,7 +16,7 @@ from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, block
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
     from ttc.runtime.engines.native.kernels.words import Words
 
@@ -89,7 +89,7 @@ class IntegerGemm(Gemm):
             for v, total in enumerate(row):
                 f.store(total.get(), f.at(target, r * columns + v * lanes, "i32"))
 
-    def _add(self, f: Writer, sums: list[list[Variable]], rows: Sequence[Value], k: Value, panel: Value, count: int) -> None:
+    def _add(self, f: Writer, sums: list[list[LocalVariable]], rows: Sequence[Value], k: Value, panel: Value, count: int) -> None:
         """The products of `count` words; of one with factor i32."""
         from ttc.runtime.engines.native.ir.integer_dot import add_pairs
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES
-from ttc.runtime.engines.native.kernels.windows import Place, Visit, WindowKernel, emit_elements
+from ttc.runtime.engines.native.kernels.windows import BlockPlace, Visit, WindowKernel, emit_elements
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class AveragePool(WindowKernel):
     def neutral(self, f: Writer) -> Value:
         return f.constant(0, self.source)
 
-    def prepare(self, f: Writer, words: Words, place: Place, memory: Value) -> None:
+    def prepare(self, f: Writer, words: Words, place: BlockPlace, memory: Value) -> None:
         rows = self._count(f, words, "y", place.y)
         for window in range(self.block.windows):
             columns = self._count(f, words, "x", place.x + window)

@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.kernels.lines import fold_names, over_columns, o
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 Reduction: TypeAlias = Literal["sum", "mean", "max", "min", "prod"]
@@ -113,7 +113,7 @@ class ReduceRows(Reduce):
                 result = f.converted(result, "f32")
             self.store(f, result, y, words["count"])
 
-    def _part(self, f: Writer, row: Value, span: tuple[Value, Value], parts: Sequence[Variable], single: Variable) -> Value:
+    def _part(self, f: Writer, row: Value, span: tuple[Value, Value], parts: Sequence[LocalVariable], single: LocalVariable) -> Value:
         """The total of elements [first, last) of a row."""
         first, last = span
         for part in parts:
@@ -167,7 +167,7 @@ class ReduceColumns(Reduce):
                 block(_UNROLLED)(column, f.lanes, None)
             over_columns(f, whole, last, block(1))
 
-    def _variables(self, f: Writer, vectors: int) -> list[tuple[Variable, Variable]]:
+    def _variables(self, f: Writer, vectors: int) -> list[tuple[LocalVariable, LocalVariable]]:
         """Totals and totals of a part, of vectors side by side; none stands for one element."""
         lanes = f.lanes if vectors else 1
         return [(f.variable(self.neutral(f, lanes)), f.variable(self.neutral(f, lanes))) for _ in range(max(vectors, 1))]
@@ -178,7 +178,7 @@ class ReduceColumns(Reduce):
         words: Words,
         where: tuple[Value, Value],
         column: Value,
-        totals: Sequence[tuple[Variable, Variable]],
+        totals: Sequence[tuple[LocalVariable, LocalVariable]],
         mask: Value | None,
     ) -> None:
         """Totals of vectors of columns."""

@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.kernels.shares import Count
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 
@@ -152,7 +152,7 @@ class ScalePanels(JobKernel):
             for i, row in enumerate(transposed(f, [variable.get() for variable in found])):
                 f.store(row, f.at(f.scratch, (r + i) * self.columns + v, "f32"))
 
-    def _read(self, f: Writer, source: Value, count: Value) -> Variable:
+    def _read(self, f: Writer, source: Value, count: Value) -> LocalVariable:
         """A vector of which so many elements exist; zeros stand for the others."""
         found = f.variable(f.constant(0.0, "f32", self.lanes))
         with f.choice(count >= self.lanes) as (whole, part):

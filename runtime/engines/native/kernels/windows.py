@@ -33,7 +33,7 @@ AXIS = ("size", "windows", "stride", "dilation", "before")
 
 
 @dataclass(frozen=True)
-class Block:
+class WindowBlock:
     """Windows side by side, and how they overlap.
 
     Args:
@@ -73,7 +73,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Place:
+class BlockPlace:
     """Where a block is: numbers of its image, of its row of windows, and of the first of its windows."""
 
     image: Value
@@ -95,7 +95,7 @@ class WindowKernel(JobKernel):
 
     OWN: ClassVar[tuple[str, ...]] = ()
     """Names of further words, which a kernel adds."""
-    block: Block
+    block: WindowBlock
     source: Storage
     pixels: Pixels
 
@@ -107,7 +107,7 @@ class WindowKernel(JobKernel):
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
         """The function of each window of a block, for a vector of channels.  table: addresses of the block's elements."""
 
-    def prepare(self, f: Writer, words: Words, place: Place, memory: Value) -> None:
+    def prepare(self, f: Writer, words: Words, place: BlockPlace, memory: Value) -> None:
         """What is computed once a block; `memory` is after the table, and holds 8 bytes a window."""
 
     def outside(self, words: Words) -> Value:
@@ -154,13 +154,13 @@ def axis_names(axis: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def each_block(f: Writer, words: Words, windows: int) -> Iterator[tuple[Value, Place]]:
+def each_block(f: Writer, words: Words, windows: int) -> Iterator[tuple[Value, BlockPlace]]:
     """(part of the channels, place) of every block of every task."""
     parts, rows, across = words["parts"], words["y_windows"], words["x_windows"]
     with f.loop(f.begin, f.end) as task:
         line = task // parts
         with f.loop(0, across, windows) as start:
-            yield task % parts, Place(line // rows, line % rows, f.smaller(start, across - windows))
+            yield task % parts, BlockPlace(line // rows, line % rows, f.smaller(start, across - windows))
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def each_vector(f: Writer, words: Words, part: Value, lanes: int) -> Iterator[Va
         yield f.smaller(v * lanes, channels - lanes)
 
 
-def emit_table(f: Writer, words: Words, block: Block, bases: tuple[Value, Value], place: Place, table: Value) -> None:
+def emit_table(f: Writer, words: Words, block: WindowBlock, bases: tuple[Value, Value], place: BlockPlace, table: Value) -> None:
     """Write the addresses of a block's elements.  bases: addresses of the image, and of the row of neutral elements."""
     image, neutral = bases
     columns = block.columns
@@ -195,7 +195,7 @@ def emit_table(f: Writer, words: Words, block: Block, bases: tuple[Value, Value]
                     f.store(f.select(known, f.at(line, step * column, "i8"), neutral), f.at(entries, k, "ptr"))
 
 
-def emit_elements(f: Writer, block: Block, source: Storage, table: Value, channel: Value, row: Callable[[Value], Visit]) -> None:
+def emit_elements(f: Writer, block: WindowBlock, source: Storage, table: Value, channel: Value, row: Callable[[Value], Visit]) -> None:
     """Read every element of a block once, and hand it over.
 
     row: called with the number of each tap of the height; gives what is called with (window, tap of the width, vector of channels).

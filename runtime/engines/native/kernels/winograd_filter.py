@@ -18,7 +18,7 @@ from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined,
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Operand, Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Operand, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 Count = TypeVar("Count", int, "Value")
@@ -96,7 +96,7 @@ class WinogradFilter(JobKernel):
             found += transposed(f, square)[len(found) - start : count - start]
         return found[::-1] if self.taps < 0 else found
 
-    def _transform(self, f: Writer, words: Words, taps: list[Value], largest: Variable, place: tuple[Value, Value, Value]) -> None:
+    def _transform(self, f: Writer, words: Words, taps: list[Value], largest: LocalVariable, place: tuple[Value, Value, Value]) -> None:
         """Write a vector of columns at all points.  place: channel, first column of the panel, column in it."""
         c, start, v = place
         for value in taps:

@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined,
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 IMAGE = ("a", "a_image", "a_y", "a_x", "y_size", "x_size", "y_before", "x_before", "y_tiles", "x_tiles", "channels")
@@ -83,7 +83,7 @@ class Tiles:
         line = tile // across
         return {"image": line // down, "y": line % down * self.outputs, "x": tile % across * self.outputs}
 
-    def emit(self, f: Writer, words: Words, tile: Value, target: Value, step: Value, largest: Variable) -> None:
+    def emit(self, f: Writer, words: Words, tile: Value, target: Value, step: Value, largest: LocalVariable) -> None:
         """The patch of a tile, transformed.
 
         target: address of its first channel at the first point.  step: elements from point to point.  largest: raised to the largest bits
@@ -106,7 +106,7 @@ class Tiles:
                 self._transform(f, words, target, step, largest, lambda i, j: f.load(f.at(pixels, i * size + j, "ptr"), "ptr"))
 
     def _transform(
-        self, f: Writer, words: Words, target: Value, step: Value, largest: Variable, pixel: Callable[[int, int], Value]
+        self, f: Writer, words: Words, target: Value, step: Value, largest: LocalVariable, pixel: Callable[[int, int], Value]
     ) -> None:
         """The pixels of a patch, given their addresses, to the same channel at all points."""
         lanes, size = self.lanes, self.patch

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.graph.region import Steps
+from ttc.runtime.engines.native.graph.region import RegionBuilder
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import Panels
-from ttc.runtime.engines.native.jobs.recurrent import Layer, floats
+from ttc.runtime.engines.native.jobs.recurrent import RecurrentLayer, floats
 from ttc.runtime.engines.native.lower import LOWERINGS
 
 _ATTRIBUTES = ("direction", "activations", "alphas", "betas", "clip")
@@ -35,7 +35,7 @@ def lstm(n: Lowering) -> None:
     _Lstm(n).lower()
 
 
-class _Rnn(Layer):
+class _Rnn(RecurrentLayer):
     GATES, FUNCTIONS = 1, 1
     _weights: Panels
 
@@ -50,18 +50,18 @@ class _Rnn(Layer):
         return [self.first(5, d)]
 
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
-        steps = Steps(["f32", "f32"])
+        steps = RegionBuilder(["f32", "f32"])
         new = self.activated(steps, steps("add", 0, 1), self.functions(d)[0])
         target = self.output(t, d) if self.lengths is None else self._new
         self.product(states[0], self._weights, steps.region(new), [gates], target)
         if self.lengths is not None:
-            ended = Steps(self.storages(1, t))
+            ended = RegionBuilder(self.storages(1, t))
             region = ended.region(self.while_running(ended, 1, 0, ended.number(0.0)))
             compute_into(self.n, region, [target, *self.running(t)], self.output(t, d))
         return [self.kept(t, d, states[0])]
 
 
-class _LinearGru(Layer):
+class _LinearGru(RecurrentLayer):
     """The reset gate takes a part of the product of the state."""
 
     GATES, FUNCTIONS = 3, 2
@@ -83,16 +83,16 @@ class _LinearGru(Layer):
 
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
         bias = self.inner_bias(d)
-        own = Steps(floats(1 + len(bias)))
+        own = RegionBuilder(floats(1 + len(bias)))
         self.product(states[0], self._weights, own.region(own("add", 0, 1) if bias else 0), bias, self._inner)
         f, g = self.functions(d)
-        steps = Steps(self.storages(7, t))
+        steps = RegionBuilder(self.storages(7, t))
         update, reset = (self.activated(steps, steps("add", i, i + 3), f) for i in range(2))
         new = self.activated(steps, steps("add", 2, steps("mul", reset, 5)), g)
         self.finish(d, t, steps, (update, new, 6), [*(self.part(view, i) for view in (gates, self._inner) for i in range(3)), states[0]])
         return [self.kept(t, d, states[0])]
 
-    def finish(self, d: int, t: int, steps: Steps, values: tuple[int, int, int], xs: list[View]) -> None:
+    def finish(self, d: int, t: int, steps: RegionBuilder, values: tuple[int, int, int], xs: list[View]) -> None:
         """The output of a step: (1 - update) * new + update * state."""
         update, new, state = values
         rest = steps("sub", steps.number(1.0), update)
@@ -114,22 +114,22 @@ class _Gru(_LinearGru):
 
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
         bias = self.inner_bias(d)
-        sums = Steps(floats(2 + len(bias)))
+        sums = RegionBuilder(floats(2 + len(bias)))
         total = sums("add", 0, 1)
         region = sums.region(sums("add", total, 2) if bias else total)
         self.product(states[0], self._weights, region, [self.part(gates, 0, 2), *(self.part(b, 0, 2) for b in bias)], self._inner)
         f, g = self.functions(d)
-        kept = Steps(["f32", "f32"])
+        kept = RegionBuilder(["f32", "f32"])
         region_of_state = kept.region(kept("mul", self.activated(kept, 0, f), 1))
         compute_into(self.n, region_of_state, [self.part(self._inner, 1), states[0]], self._part)
         self.product(self._part, self._last, region, [self.part(gates, 2), *(self.part(b, 2) for b in bias)], self._new)
-        steps = Steps(self.storages(3, t))
+        steps = RegionBuilder(self.storages(3, t))
         values = (self.activated(steps, 0, f), self.activated(steps, 1, g), 2)
         self.finish(d, t, steps, values, [self.part(self._inner, 0), self._new, states[0]])
         return [self.kept(t, d, states[0])]
 
 
-class _Lstm(Layer):
+class _Lstm(RecurrentLayer):
     GATES, FUNCTIONS = 4, 3
     _weights: Panels
 
@@ -147,12 +147,12 @@ class _Lstm(Layer):
 
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
         h, c = states
-        sums = Steps(["f32", "f32"])
+        sums = RegionBuilder(["f32", "f32"])
         self.product(h, self._weights, sums.region(sums("add", 0, 1)), [gates], self._gates)
         f, g, last = self.functions(d)
         enter, leave, forget, new = (self.part(self._gates, i) for i in range(4))
         xs = [enter, forget, new, c, *self._peepholes[::2]]
-        steps = Steps(self.storages(len(xs), t))
+        steps = RegionBuilder(self.storages(len(xs), t))
         taken = self.activated(steps, self._seen(steps, 0, 3, 4), f)
         coupled = self.n.attr("input_forget", False)
         left = steps("sub", steps.number(1.0), taken) if coupled else self.activated(steps, self._seen(steps, 1, 3, 5), f)
@@ -160,12 +160,12 @@ class _Lstm(Layer):
         region = steps.region(self.while_running(steps, len(xs), found, 3))
         compute_into(self.n, region, [*xs, *self.running(t)], self._memory)
         xs = [leave, self._memory, *self._peepholes[1:2]]
-        steps = Steps(self.storages(len(xs), t))
+        steps = RegionBuilder(self.storages(len(xs), t))
         found = steps("mul", self.activated(steps, self._seen(steps, 0, 1, 2), f), self.activated(steps, 1, last))
         region = steps.region(self.while_running(steps, len(xs), found, steps.number(0.0)))
         compute_into(self.n, region, [*xs, *self.running(t)], self.output(t, d))
         return [self.kept(t, d, h), self._memory]
 
-    def _seen(self, steps: Steps, gate: int, memory: int, peephole: int) -> int:
+    def _seen(self, steps: RegionBuilder, gate: int, memory: int, peephole: int) -> int:
         """A gate that may see the memory."""
         return steps("add", gate, steps("mul", peephole, memory)) if self._peepholes else gate

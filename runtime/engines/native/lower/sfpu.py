@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ttc.dialects.core.rule_tables import RuleTable
-from ttc.runtime.engines.native.graph.region import Region, Steps
+from ttc.runtime.engines.native.graph.region import Region, RegionBuilder
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.elementwise import compute
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -21,7 +21,7 @@ _FACTORS = 8
 """The most factors that a power is written as."""
 
 
-class _Steps(Steps):
+class _Steps(RegionBuilder):
     """Steps of a region on operands that are all taken as float32."""
 
     def __init__(self, xs: Sequence[View]) -> None:

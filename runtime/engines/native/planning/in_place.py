@@ -31,7 +31,7 @@ _MOST_PIECES = 64
 
 
 @record
-class Use:
+class StepUse:
     """One step: buffers that it reads, those that decide whether it runs among them, and that it writes."""
 
     step: Step
@@ -48,11 +48,11 @@ class _Access:
     writes: list[int] = field(default_factory=list)
 
 
-def use_of(step: Step, truths: Sequence[View]) -> Use:
+def use_of(step: Step, truths: Sequence[View]) -> StepUse:
     """What a step uses.  truths: the values that decide whether it runs."""
     reads, writes = buffers_of(step)
     conditions = (view.buffer for view in truths)
-    return Use(step, tuple(dict.fromkeys((*reads, *conditions))), tuple(dict.fromkeys(writes)), bool(truths))
+    return StepUse(step, tuple(dict.fromkeys((*reads, *conditions))), tuple(dict.fromkeys(writes)), bool(truths))
 
 
 def may_be_in_place(written: Sequence[Written], bound: Mapping[str, View | None]) -> bool:
@@ -65,7 +65,9 @@ def may_be_in_place(written: Sequence[Written], bound: Mapping[str, View | None]
     return not converted and None not in views and None not in bound.values()
 
 
-def reordered(uses: Sequence[Use], written: Sequence[Written], bound: Mapping[str, View | None], pairs: Mapping[str, str]) -> list[Use]:
+def reordered(
+    uses: Sequence[StepUse], written: Sequence[Written], bound: Mapping[str, View | None], pairs: Mapping[str, str]
+) -> list[StepUse]:
     """The steps such that results can be written over entries where that is possible; as they are if all can be.
 
     Args:    pairs: by the queue of a result, the queue of the entry that it replaces.
@@ -89,7 +91,7 @@ class InPlaces:
         bound: entries by queue; None for those that Python holds.
     """
 
-    def __init__(self, uses: Sequence[Use], written: Sequence[Written], bound: Mapping[str, View | None]) -> None:
+    def __init__(self, uses: Sequence[StepUse], written: Sequence[Written], bound: Mapping[str, View | None]) -> None:
         self._uses = uses
         self._written = written
         self._bound = bound

@@ -12,7 +12,7 @@ from ttc.runtime.engines.native.graph.ranges import IntegerFacts
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import Arena
-from ttc.runtime.engines.native.planning.in_place import Use
+from ttc.runtime.engines.native.planning.in_place import StepUse
 from ttc.runtime.engines.native.planning.prepared import InPlace, Segment, Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.steps import Step
@@ -59,7 +59,7 @@ class Draft:
     first: list[Job] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     bound: dict[str, View | None] = field(default_factory=dict)
-    uses: list[Use] = field(default_factory=list)
+    uses: list[StepUse] = field(default_factory=list)
     in_place: dict[str, InPlace] = field(default_factory=dict)
     last_reads: dict[str, int] = field(default_factory=dict)
     begin: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
-from ttc.runtime.engines.native.graph.region import Region, Step, region_of, result_storage
+from ttc.runtime.engines.native.graph.region import Region, RegionStep, region_of, result_storage
 from ttc.runtime.engines.native.graph.storage import Storage, needs_rounding
 from ttc.runtime.engines.native.lower import can_take_region
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
@@ -44,7 +44,7 @@ def _widened(node: Node, allow: Allow) -> Node:
     region = node.region or (_own(node) if len(node.results) == 1 else None)
     if region is None or region.storage != "bf16" or not can_take_region(node.work.op) or not allow("widen-entry", node):
         return node
-    steps = (*region.steps, Step("cast", (region.output,), "f32"))
+    steps = (*region.steps, RegionStep("cast", (region.output,), "f32"))
     wide = Region(region.inputs, steps, len(region.inputs) + len(steps) - 1)
     return replace(node, region=wide, parts=node.parts or (node,))
 
@@ -95,5 +95,5 @@ def _leading(region: Region, at: int) -> Region:
     count = len(region.inputs)
     order = [at, *(i for i in range(count) if i != at)]
     place = {old: new for new, old in enumerate(order)} | {i: i for i in range(count, count + len(region.steps))}
-    steps: Sequence[Step] = [Step(s.fn, tuple(place[i] for i in s.operands), s.storage, s.attrs) for s in region.steps]
+    steps: Sequence[RegionStep] = [RegionStep(s.fn, tuple(place[i] for i in s.operands), s.storage, s.attrs) for s in region.steps]
     return Region(tuple(region.inputs[i] for i in order), tuple(steps), place[region.output])

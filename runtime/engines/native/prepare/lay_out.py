@@ -14,7 +14,7 @@ from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import plan_arena
-from ttc.runtime.engines.native.planning.in_place import InPlaces, Use, may_be_in_place, reordered, use_of
+from ttc.runtime.engines.native.planning.in_place import InPlaces, StepUse, may_be_in_place, reordered, use_of
 from ttc.runtime.engines.native.planning.prepared import Segment, Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.steps import Step
@@ -49,7 +49,7 @@ def cut_segments(draft: Draft) -> None:
     draft.segments = _segments(draft, draft.steps, draft.begin)
 
 
-def _lifetimes(uses: Sequence[Use], written: Sequence[Written]) -> dict[Buffer, tuple[int, int]]:
+def _lifetimes(uses: Sequence[StepUse], written: Sequence[Written]) -> dict[Buffer, tuple[int, int]]:
     """The first and the last step that need each buffer of the arena."""
     found: dict[Buffer, tuple[int, int]] = {}
     for number, use in enumerate(uses):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from ttc.dialects.core.watching import Remark, Report, Site, StepInstrument
+from ttc.dialects.core.watching import Remark, Report, RewriteSite, StepInstrument
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.prepare.printing import node_text
 
@@ -39,7 +39,7 @@ class StepRewriter:
     def allow(self, name: str, node: Node) -> bool:
         """Say whether the rewrite of that name may happen at a node, and count it if so; ask once it is sure to apply."""
         if self._instruments:
-            site = Site(node.where, node_text(node))
+            site = RewriteSite(node.where, node_text(node))
             if not all(instrument.rewrite(name, site) for instrument in self._instruments):
                 return False
         self.report.rewrites[name] += 1

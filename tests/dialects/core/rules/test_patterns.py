@@ -7,7 +7,7 @@ import pytest
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.rules.patterns import fits
 from ttc.dialects.core.rules.placement import rule_of
-from ttc.dialects.core.rules.precision import Rule
+from ttc.dialects.core.rules.precision import PrecisionRule
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ def test_what_patterns_mean(pattern: str, text: str, wanted: bool) -> None:
 
 
 def test_rules_take_regular_expressions_and_refuse_bad_ones() -> None:
-    assert Rule.of_text(r"name=re:layer\d+ fidelity=LoFi".replace("\\", "\\\\")).matches(["matmul"], ["layer1"])
+    assert PrecisionRule.of_text(r"name=re:layer\d+ fidelity=LoFi".replace("\\", "\\\\")).matches(["matmul"], ["layer1"])
     for make in (
         lambda: rule_of({"name": "re:(", "epoch_break": True}, "here"),
-        lambda: Rule.of({"op": "re:(", "fidelity": "LoFi"}, "here"),
+        lambda: PrecisionRule.of({"op": "re:(", "fidelity": "LoFi"}, "here"),
     ):
         with pytest.raises(Error, match="no regular expression") as caught:
             make()

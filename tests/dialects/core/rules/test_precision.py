@@ -5,42 +5,42 @@ from __future__ import annotations
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.rules.precision import AMP, Rule, exactly, settle, width
+from ttc.dialects.core.rules.precision import AMP, PrecisionRule, exactly, settle, width
 
 
 @pytest.mark.parametrize(
     ("rule", "matches"),
     [
-        (Rule(), True),
-        (Rule("matmul"), True),
-        (Rule("mat*"), True),
-        (Rule("conv*"), False),
-        (Rule(name="/layer1/*"), True),
-        (Rule(name="/layer1"), False),
-        (Rule("matmul", "*/q"), True),
-        (Rule("map", "*/q"), False),
+        (PrecisionRule(), True),
+        (PrecisionRule("matmul"), True),
+        (PrecisionRule("mat*"), True),
+        (PrecisionRule("conv*"), False),
+        (PrecisionRule(name="/layer1/*"), True),
+        (PrecisionRule(name="/layer1"), False),
+        (PrecisionRule("matmul", "*/q"), True),
+        (PrecisionRule("map", "*/q"), False),
     ],
 )
-def test_what_matches(rule: Rule, matches: bool) -> None:
+def test_what_matches(rule: PrecisionRule, matches: bool) -> None:
     assert rule.matches(["matmul"], ["/norm", "/layer1/q"]) == matches
 
 
 def test_a_name_is_matched_exactly() -> None:
     name = "/layer[0]/x*?"
-    assert Rule(name=exactly(name)).matches(["map"], [name])
-    assert not Rule(name=exactly(name)).matches(["map"], ["/layer0/xy?"])
+    assert PrecisionRule(name=exactly(name)).matches(["map"], [name])
+    assert not PrecisionRule(name=exactly(name)).matches(["map"], ["/layer0/xy?"])
 
 
 def test_later_rules_override_setting_by_setting() -> None:
-    first, second = Rule("matmul", weights="Float16_b", fidelity="LoFi"), Rule(name="/q", fidelity="HiFi4")
+    first, second = PrecisionRule("matmul", weights="Float16_b", fidelity="LoFi"), PrecisionRule(name="/q", fidelity="HiFi4")
     found = settle([first, second], ["matmul"], ["/q"])
     assert found == {"weights": ("Float16_b", first), "fidelity": ("HiFi4", second)}
 
 
 @pytest.mark.parametrize("name", ["*", "/layer 1/*", "it's", 'a"b', "x=y", "naïve;"])
 def test_text_is_read_back(name: str) -> None:
-    rule = Rule("conv2d", name, output="Bfp8_b", accumulate="Float16", intermediate="Float16_b")
-    assert Rule.of_text(rule.text) == rule
+    rule = PrecisionRule("conv2d", name, output="Bfp8_b", accumulate="Float16", intermediate="Float16_b")
+    assert PrecisionRule.of_text(rule.text) == rule
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_text_is_read_back(name: str) -> None:
 )
 def test_what_no_rule_may_be(table: object, hint: str | None) -> None:
     with pytest.raises(Error) as caught:
-        Rule.of(table, "rule 1")  # pyright: ignore[reportArgumentType]
+        PrecisionRule.of(table, "rule 1")  # pyright: ignore[reportArgumentType]
     assert (caught.value.code, caught.value.where) == ("E0101", "rule 1")
     assert hint is None or caught.value.hint == hint
 
 
 def test_a_text_that_does_not_end() -> None:
     with pytest.raises(Error) as caught:
-        Rule.of_text("op='matmul")
+        PrecisionRule.of_text("op='matmul")
     assert caught.value.code == "E0101"
 
 

@@ -15,7 +15,7 @@ from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.activation import TanhOp
 from ttc.dialects.nn.base import ops
-from ttc.dialects.nn.gradients.base import GRADIENTS, Refused
+from ttc.dialects.nn.gradients.base import GRADIENTS, NoGradient
 from ttc.dialects.nn.gradients.maker import GradientMaker
 from ttc.dialects.nn.gradients.reverse import pull_back
 from ttc.dialects.nn.reduce import ArgMaxOp
@@ -39,7 +39,7 @@ def test_a_gradient_through_an_op_that_has_none_names_op_and_source() -> None:
     rule = GRADIENTS.rules().pop("nn.tanh")
     GRADIENTS.refuse("it is a test", "nn.tanh")
     try:
-        with pytest.raises(Refused, match="nn.tanh has no gradient: it is a test") as caught:
+        with pytest.raises(NoGradient, match="nn.tanh has no gradient: it is a test") as caught:
             pull_back(maker, [op], {op.results[0]: x}, [x])
     finally:
         del GRADIENTS.refusals()["nn.tanh"]
@@ -67,7 +67,7 @@ def test_numbers_made_of_bits_are_no_constants(source: type[np.floating]) -> Non
     moved = maker.nn("add", bits, maker.constant(np.array(1, whole)))
     beside = maker.nn("bitcast", moved, source=whole, dtype=np.dtype(source))
     y = maker.nn("mul", beside, x)
-    with pytest.raises(Refused, match="nn.bitcast has no gradient"):
+    with pytest.raises(NoGradient, match="nn.bitcast has no gradient"):
         pull_back(maker, list(block.ops), {y: x}, [x])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ttc.dialects.nn.base import ops
-from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, Rule, Site
+from ttc.dialects.nn.gradients.base import GRADIENTS, Cotangents, GradientSite, Rule
 from ttc.dialects.nn.gradients.check import check_rule
 from ttc.dialects.nn.kernels.host_call import FUNCTIONS
 from ttc.dialects.nn.making import OpMaker, zeros
@@ -19,7 +19,7 @@ from tests.dialects.nn.gradients.test_against_torch import drawn
 def wrong_by(rule: Rule, index: int, factor: float) -> Rule:
     """The rule, but the cotangent of one operand is multiplied by a number, and where it is 0 it is the number less 1."""
 
-    def wrong(b: OpMaker, site: Site) -> Cotangents:
+    def wrong(b: OpMaker, site: GradientSite) -> Cotangents:
         found = list(rule(b, site))
         value, operand = found[index], site.operand(index)
         if value is None:

@@ -22,8 +22,8 @@ from ttc.dialects.nn.training.optimizers import (
     Adam,
     AdamW,
     Optimizer,
+    ParameterUpdate,
     RMSprop,
-    Site,
     optimizer_of_text,
 )
 
@@ -40,7 +40,7 @@ def updates(optimizer: Optimizer, parameter: NDArray, gradients: list[NDArray]) 
         p, g, step, *rest = (Formula(b, v) for v in values)
         given = dict(zip(names, rest, strict=False))
         held = dict(zip(slots, rest[len(names) :], strict=True))
-        new, changed = optimizer.updated(Site(p, g, given, held, step, optimizer))
+        new, changed = optimizer.updated(ParameterUpdate(p, g, given, held, step, optimizer))
         assert changed.keys() == slots.keys()
         return [new.value, *(changed[slot].value for slot in slots)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from ttc.dialects.core.plain.interpret import kernel
 from ttc.dialects.tile.facts import facts
-from ttc.dialects.tile.facts.steps import Step, steps, taken
+from ttc.dialects.tile.facts.steps import CompositeStep, steps, taken
 
 COMPOSITES = sorted(name for name, fact in facts().items() if fact.steps)
 STATISTICS: dict[str, Callable[..., Any]] = {"max": np.max, "mean": np.mean, "sum": np.sum}
@@ -18,7 +18,7 @@ STATISTICS: dict[str, Callable[..., Any]] = {"max": np.max, "mean": np.mean, "su
 
 def test_steps_are_stated_in_lines() -> None:
     found = steps("low = sub x top", "y = exp low")
-    assert found == (Step("low", "sub", ("x", "top")), Step("y", "exp", ("low",)))
+    assert found == (CompositeStep("low", "sub", ("x", "top")), CompositeStep("y", "exp", ("low",)))
     assert [step.is_statistic for step in steps("top = max x", "y = maximum x top")] == [True, False]
     assert taken(found, ["top"]) == [found[1]]
 

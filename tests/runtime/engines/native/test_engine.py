@@ -21,7 +21,7 @@ from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.prepare.build import lower_graph
 from ttc.runtime.executor import Executor
-from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.program import build_program
 from ttc.runtime.tensors import TensorSource
 
@@ -232,7 +232,7 @@ def test_states_live_between_runs(engine: str):
     b.graph("g", [_op("sum", "add", ["x", "counter"]), _op("grown", "add", ["sum", "x"])], [("sum", "y"), ("grown", "next")])
     update = Argument("counter", "state", "next", (40,), "float32", updates="counter")
     b.program("forward", [_ONE], [replace(_ONE, name="y", queue="y", kind="output"), update], ["g"])
-    states = {"counter": Variable("start", (40,), "float32")}
+    states = {"counter": ManifestVariable("start", (40,), "float32")}
     session = _session(
         b, {"start": TensorSource.of_array(np.zeros(40, np.float32), "Float32")}, Description("t", "0.1.0", {}, {}, states), engine
     )
@@ -259,7 +259,7 @@ def test_microbatches_and_new_parameters():
             x = Argument("x", "input", "x", (15, 33), "float32", streamed=True)
             b.program("forward", [x], [replace(x, name="y", queue="y", kind="output", shape=(15, 17))], ["g"])
             weights = np.random.default_rng(2).standard_normal((33, 17)).astype(np.float32)
-            description = Description("t", "0.1.0", {}, {"w": Variable("w", (33, 17), "float32")})
+            description = Description("t", "0.1.0", {}, {"w": ManifestVariable("w", (33, 17), "float32")})
             found.append(_session(b, {"w": TensorSource.of_array(weights, "Float32")}, description, engine))
         return found
 

@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.plain.interpret import run
 from ttc.dialects.netlist.buda.form import Tm
-from ttc.dialects.netlist.buda.work.shared import Builder
+from ttc.dialects.netlist.buda.work.shared import WorkBuilder
 from ttc.dialects.netlist.buda.work.tms import apply_tms
 from ttc.dialects.netlist.model import Blocking
 from ttc.exporters.buda.steps import Steps, cutting, steps_of
@@ -21,7 +21,7 @@ def manipulated(x: np.ndarray, tms: tuple[Tm, ...]) -> np.ndarray:
     """x [t, rows, columns] of tiles, each a number, after tile manipulations."""
     whole = np.kron(x, np.ones((1, 32, 32), np.float32)).astype(np.float32)
     type_ = TensorType(whole.shape, "Float32", "tiles(32, 32)")
-    builder = Builder((type_,))
+    builder = WorkBuilder((type_,))
     value = apply_tms(builder, 0, tms, TILE)
     if value == 0:
         return x

@@ -11,7 +11,7 @@ import pytest
 from tests.ttc.importers.tflite.writer import Scalar, Vector, flatbuffer, numbers
 from ttc.dialects.core.errors import Error
 from ttc.importers.tflite import flatbuffer as module
-from ttc.importers.tflite.flatbuffer import Reader, Span, Table
+from ttc.importers.tflite.flatbuffer import FlatReader, FlatTable, Span
 
 CONTENT = {
     0: Scalar("i4", -7),
@@ -26,7 +26,7 @@ CONTENT = {
 
 def test_what_is_written_is_read() -> None:
     data = bytes(flatbuffer(CONTENT))
-    root = Reader(data).root()
+    root = FlatReader(data).root()
     assert root.whole(0) == -7
     assert root.scalar(1, "b1") is True
     assert root.text(2) == "näme"
@@ -42,7 +42,7 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_absent_fields() -> None:
-    root = Reader(bytes(flatbuffer(CONTENT))).root()
+    root = FlatReader(bytes(flatbuffer(CONTENT))).root()
     assert root.whole(6, "i4", 3) == 3
     assert root.whole(99, "u8", 4) == 4
     assert (root.table(6), root.tables(6), root.numbers(6, "f4"), root.ints(99), root.span(6), root.text(6)) == (
@@ -58,7 +58,7 @@ def test_absent_fields() -> None:
 def test_text_that_is_not_utf8_is_escaped() -> None:
     data = flatbuffer({0: "abc"})
     data[data.index(b"abc")] = 0xFF
-    assert Reader(bytes(data)).root().text(0) == "\\xffbc"
+    assert FlatReader(bytes(data)).root().text(0) == "\\xffbc"
 
 
 def root_at(at: int) -> bytes:
@@ -70,7 +70,7 @@ def root_at(at: int) -> bytes:
 @pytest.mark.parametrize("data", [b"", b"\0" * 3, root_at(0xFFFFFFF0), root_at(1 << 20), bytes(flatbuffer(CONTENT)[:30])])
 def test_roots_outside_the_file(data: bytes) -> None:
     with pytest.raises(Error) as caught:
-        Reader(data).root()
+        FlatReader(data).root()
     assert caught.value.code == "E0201"
 
 
@@ -84,9 +84,9 @@ def test_roots_outside_the_file(data: bytes) -> None:
         lambda t: t.ints(1, most=1),
     ],
 )
-def test_what_leads_outside(read: Callable[[Table], object]) -> None:
+def test_what_leads_outside(read: Callable[[FlatTable], object]) -> None:
     """A number of four bytes, taken for a wider one and for an offset; more numbers than expected."""
-    root = Reader(bytes(flatbuffer({0: Scalar("u4", 0x7FFFFFF0), 1: numbers("i4", 1, 2)}))).root()
+    root = FlatReader(bytes(flatbuffer({0: Scalar("u4", 0x7FFFFFF0), 1: numbers("i4", 1, 2)}))).root()
     with pytest.raises(Error) as caught:
         read(root)
     assert caught.value.code == "E0201"
@@ -96,11 +96,11 @@ def test_one_table_named_many_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_TABLES", 100)
     data = bytes(flatbuffer({0: [{}] * 200}))
     with pytest.raises(Error, match="more than 100 tables"):
-        Reader(data).root().tables(0)
+        FlatReader(data).root().tables(0)
 
 
 def test_spans_are_checked_against_the_file() -> None:
-    reader = Reader(b"12345678")
+    reader = FlatReader(b"12345678")
     reader.require(*Span(0, 8))
     for span in (Span(1, 8), Span(-1, 2), Span(0, -1), Span(1 << 70, 1)):
         with pytest.raises(Error):
@@ -111,9 +111,9 @@ def test_one_list_that_many_tables_share(monkeypatch: pytest.MonkeyPatch) -> Non
     data = bytes(flatbuffer({0: numbers("i4", *range(100)), 1: "n" * 400}))
     monkeypatch.setattr(module, "MAX_SHARED_BYTES", 4000)
     for read in (lambda table: table.ints(0), lambda table: table.text(1)):
-        reader = Reader(data)
+        reader = FlatReader(data)
         times = (len(data) + 4000) // 400
-        assert [len(read(reader.root())) for _ in range(times)] == [len(read(Reader(data).root()))] * times
+        assert [len(read(reader.root())) for _ in range(times)] == [len(read(FlatReader(data).root()))] * times
         with pytest.raises(Error, match="tables share lists and names of over 4000 bytes") as caught:
             read(reader.root())
         assert caught.value.code == "E0201"

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
-from ttc.dialects.netlist.buda.work import Constant, OpForm, form_of, work_of
+from ttc.dialects.netlist.buda.work import ImpliedConstant, OpForm, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 
 LAYOUT = "tiles(32, 32)"
@@ -58,7 +58,7 @@ def again(op: Op, form: OpForm, *arrays: NDArray) -> NDArray:
     ]
     tms = dict(form.tms)
     for i, source in enumerate(form.inputs):
-        if isinstance(source, Constant):
+        if isinstance(source, ImpliedConstant):
             dims = (blocking.t, *blocking.mblock)
             tms[i] = tuple(Tm("broadcast", (dim, n)) for dim, n in zip("zrc", dims, strict=True))
     written = BudaOp("op", form.type, grid_size=(1, 1), t=blocking.t, mblock=blocking.mblock, ublock=(1, 1), input_tms=tms)

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.buda.form import BudaOp, Tm
-from ttc.dialects.netlist.buda.work import Constant, form_of, work_of
+from ttc.dialects.netlist.buda.work import ImpliedConstant, form_of, work_of
 from ttc.dialects.netlist.model import Blocking, Grid, Op
 
 LAYOUT = "tiles(32, 32)"
@@ -60,8 +60,8 @@ def test_rows(
     assert form.type == "matmul"
     assert {i: [tm.kind for tm in list_] for i, list_ in form.tms.items()} == tms
     tiles, index, codes = form.inputs
-    assert isinstance(tiles, Constant)
-    assert isinstance(codes, Constant)
+    assert isinstance(tiles, ImpliedConstant)
+    assert isinstance(codes, ImpliedConstant)
     assert (index, tiles.type.format, codes.type.format) == (0, "Bfp2_b", "RawUInt32")
     written = BudaOp("taps", "matmul", grid_size=grid, t=blocking.t, mblock=blocking.mblock, ublock=blocking.ublock, out_df="Float32",
                      input_tms=form.tms, attributes=form.attributes)  # fmt: skip

@@ -15,7 +15,7 @@ from tests.runtime.engines.native.programs import Step, executors, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument
 from ttc.runtime.executor import Executor
-from ttc.runtime.manifest import Description, Variable
+from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.program import Program, build_program
 from ttc.runtime.tensors import TensorSource
 
@@ -34,7 +34,7 @@ def states_program(engine: str) -> Program:
     updates = [Argument(name, "state", f"{name}_next", (4,), "float32", updates=name) for name in "ab"]
     b.program("forward", [x], [replace(x, name="y", queue="y", kind="output"), *updates], ["forward_0"])
     tensors = {name: TensorSource.of_array(np.full(4, value, np.float32), "Float32") for name, value in (("a", 1), ("b", 2))}
-    states = {name: Variable(name, (4,), "float32") for name in "ab"}
+    states = {name: ManifestVariable(name, (4,), "float32") for name in "ab"}
     return build_program(b.netlist(), Description("states", "0.1.0", {"format": "Float32"}, {}, states), tensors, engine=engine, threads=2)
 
 

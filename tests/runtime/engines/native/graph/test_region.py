@@ -8,7 +8,7 @@ import pytest
 from tests import sums
 from tests.runtime.engines.native.graphs import Given, normal, ran
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
-from ttc.runtime.engines.native.graph.region import Region, Step, identity, region_of, unary
+from ttc.runtime.engines.native.graph.region import Region, RegionStep, identity, region_of, unary
 
 X = TensorType((5, 7), "Float32")
 ROW = TensorType((7,), "Float32")
@@ -24,8 +24,8 @@ def evaluated(region: Region, *values: float) -> float:
 
 
 def test_one_region_after_another_is_their_composition():
-    first = Region(("f32", "f32"), (Step("mul", (0, 1), "f32"), Step("neg", (2,), "f32")), 3)
-    second = Region(("f32", "f32", "f32"), (Step("sub", (1, 0), "f32"), Step("add", (3, 2), "f32")), 4)
+    first = Region(("f32", "f32"), (RegionStep("mul", (0, 1), "f32"), RegionStep("neg", (2,), "f32")), 3)
+    second = Region(("f32", "f32", "f32"), (RegionStep("sub", (1, 0), "f32"), RegionStep("add", (3, 2), "f32")), 4)
     whole = second.after(first)
     assert len(whole.inputs) == 4
     assert evaluated(whole, 2, 3, 10, 100) == (10 - -(2 * 3)) + 100

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.elementwise import Computed
-from ttc.runtime.engines.native.graph.region import Region, Step, unary
+from ttc.runtime.engines.native.graph.region import Region, RegionStep, unary
 
 LEVELS = ("amx", "avx2", "generic")
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 88.7, 88.73, 89.3, -87.4, -103, -104, 0.5, -0.5, 3.92, 3.93, 5.5, -5.5]
@@ -113,9 +113,9 @@ def test_powers_and_remainders_of_all_sizes(level: str) -> None:
     a, b = pairs()
     with np.errstate(all="ignore"):
         powers, remainders, moduli = np.power(a.astype(np.float64), b), np.fmod(a, b), np.mod(a, b)
-    assert errors(Computed(Region(("f32", "f32"), (Step("pow", (0, 1), "f32"),), 2), level)(a, b), powers) <= 1.0
+    assert errors(Computed(Region(("f32", "f32"), (RegionStep("pow", (0, 1), "f32"),), 2), level)(a, b), powers) <= 1.0
     for fmod, expected in ((True, remainders), (False, moduli)):
-        region = Region(("f32", "f32"), (Step("mod", (0, 1), "f32", (("fmod", fmod),)),), 2)
+        region = Region(("f32", "f32"), (RegionStep("mod", (0, 1), "f32", (("fmod", fmod),)),), 2)
         found = Computed(region, level)(a, b)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[found == 0]))

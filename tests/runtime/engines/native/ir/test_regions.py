@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.runtime.engines.native.elementwise import Computed
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.plain.interpret import kernel
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype, storage_of_dtype
 from ttc.runtime.engines.native.ir.regions import supported
 
@@ -50,7 +50,7 @@ def check(fn: str, storages: tuple[Storage, ...], attrs: Mapping[str, Plain] | N
         expected = np.asarray(kernel(f"nn.{fn}")(*xs, **{"dtype" if k == "to" else k: v for k, v in attrs.items()}))
     result = storage_of_dtype(expected.dtype)
     assert result is not None
-    region = Region(storages, (Step(fn, tuple(range(len(xs))), result, tuple(sorted(attrs.items()))),), len(xs))
+    region = Region(storages, (RegionStep(fn, tuple(range(len(xs))), result, tuple(sorted(attrs.items()))),), len(xs))
     assert supported(region) is None, fn
     found = Computed(region, level)(*xs)
     message = f"{fn} {storages} {attrs} {level}"
@@ -116,7 +116,7 @@ def test_casts_between_all_numbers(level: str, sources: tuple[Storage, ...]):
     for target in ("int8", "int16", "int32", "int64"):
         storage = storage_of_dtype(np.dtype(target))
         assert storage is not None
-        region = Region(("f32",), (Step("cast", (0,), storage, (("to", target),)),), 1)
+        region = Region(("f32",), (RegionStep("cast", (0,), storage, (("to", target),)),), 1)
         np.testing.assert_array_equal(Computed(region, level)(inside), inside.astype(target))
 
 
@@ -127,15 +127,15 @@ def test_floats_beyond_an_integer_come_round(source: Storage, target: str):
     storage = storage_of_dtype(np.dtype(target))
     assert storage is not None
     for level in ("amx", "avx2", "generic"):
-        region = Region((source,), (Step("cast", (0,), storage, (("to", target),)),), 1)
+        region = Region((source,), (RegionStep("cast", (0,), storage, (("to", target),)),), 1)
         np.testing.assert_array_equal(Computed(region, level)(x), x.astype(np.int64).astype(target))
 
 
 def test_casts_to_narrow_floats_round():
     x = np.random.default_rng(0).standard_normal(COUNT).astype(np.float32) * 100
-    found = Computed(Region(("f32",), (Step("cast", (0,), "f32", (("to", "float16"),)),), 1))(x)
+    found = Computed(Region(("f32",), (RegionStep("cast", (0,), "f32", (("to", "float16"),)),), 1))(x)
     np.testing.assert_array_equal(found, x.astype(np.float16).astype(np.float32))
-    found = Computed(Region(("f32",), (Step("cast", (0,), "f32", (("to", "bfloat16"),)),), 1))(x)
+    found = Computed(Region(("f32",), (RegionStep("cast", (0,), "f32", (("to", "bfloat16"),)),), 1))(x)
     np.testing.assert_array_equal(found.view(np.uint32) & 0xFFFF, 0)
     np.testing.assert_allclose(found, x, rtol=2**-8)
 
@@ -168,20 +168,25 @@ def test_activations(level: str):
 
 @pytest.mark.parametrize("zero", ["i8", "u8", "i16", "u16", "i32"])
 def test_quantization(zero: Storage):
-    region = Region(("f32", "f32", zero), (Step("quantize", (0, 1, 2), zero),), 3)
+    region = Region(("f32", "f32", zero), (RegionStep("quantize", (0, 1, 2), zero),), 3)
     rng = np.random.default_rng(1)
     x = np.concatenate([EDGES, rng.uniform(-300, 300, COUNT - len(EDGES))]).astype(np.float32)
     scale, zeros = rng.uniform(0.01, 3, COUNT).astype(np.float32), operand(zero, 2)
     with np.errstate(all="ignore"):
         expected = np.asarray(kernel("nn.quantize")(x, scale, zeros))
     np.testing.assert_array_equal(Computed(region)(x, scale, zeros), expected)
-    back = Region((zero, "f32", zero), (Step("dequantize", (0, 1, 2), "f32"),), 3)
+    back = Region((zero, "f32", zero), (RegionStep("dequantize", (0, 1, 2), "f32"),), 3)
     np.testing.assert_array_equal(Computed(back)(expected, scale, zeros), np.asarray(kernel("nn.dequantize")(expected, scale, zeros)))
 
 
 def test_steps_round_to_what_holds_them():
     x = np.array([1.00390625, -3.7, 300.6, np.nan, 2.5, 1e9], np.float32)
-    steps = (Step("identity", (0,), "bf16"), Step("add", (1, 0), "f32"), Step("identity", (0,), "i8"), Step("identity", (3,), "f32"))
+    steps = (
+        RegionStep("identity", (0,), "bf16"),
+        RegionStep("add", (1, 0), "f32"),
+        RegionStep("identity", (0,), "i8"),
+        RegionStep("identity", (3,), "f32"),
+    )
     for output, expected in ((2, [2.00390625, -7.3875, 600.6, np.nan, 5, 2e9]), (4, [1, -4, 127, 0, 2, 127])):
         found = Computed(Region(("f32",), steps, output))(x)
         np.testing.assert_allclose(found, expected, rtol=2**-8 if output == 2 else 0)
@@ -192,42 +197,42 @@ def test_operands_of_two_types_are_joined_as_numpy_does():
     with np.errstate(all="ignore"):
         expected = a * b
     assert expected.dtype == np.float64
-    np.testing.assert_array_equal(Computed(Region(("i32", "f32"), (Step("mul", (0, 1), "f64"),), 2))(a, b), expected)
+    np.testing.assert_array_equal(Computed(Region(("i32", "f32"), (RegionStep("mul", (0, 1), "f64"),), 2))(a, b), expected)
 
 
 def test_constants_are_values_of_their_storage():
-    steps = (Step("constant", (), "bf16", (("value", 1.001),)), Step("add", (0, 1), "f32"))
+    steps = (RegionStep("constant", (), "bf16", (("value", 1.001),)), RegionStep("add", (0, 1), "f32"))
     np.testing.assert_array_equal(Computed(Region(("f32",), steps, 2))(np.array([1, 2], np.float32)), [2, 3])
-    alone = Region(("f32",), (Step("constant", (), "i64", (("value", -5),)),), 1)
+    alone = Region(("f32",), (RegionStep("constant", (), "i64", (("value", -5),)),), 1)
     np.testing.assert_array_equal(Computed(alone)(np.zeros(COUNT, np.float32)), np.full(COUNT, -5))
 
 
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
-        (Step("nms", (0,), "f32"), "no kernel"),
-        (Step("exp", (0,), "f32", (("base", 2.0),)), "attributes"),
-        (Step("leaky_relu", (0,), "f32", (("alpha", "much"),)), "attributes"),
-        (Step("leaky_relu", (0,), "f32"), "attributes"),
-        (Step("clip", (0,), "f32", (("min", float("nan")),)), "attributes"),
-        (Step("clip", (0,), "f32", (("min", 10**400),)), "attributes"),
-        (Step("pow", (1, 0), "f64"), "f64 to the power of f32"),
-        (Step("add", (0,), "f32"), "attributes"),
-        (Step("exp", (1,), "f64"), "operands in f64"),
-        (Step("bitwise_and", (0, 0), "f32"), "operands in f32"),
-        (Step("cast", (0,), "f32", (("to", "float8_e5m2"),)), "cast to float8_e5m2"),
-        (Step("bitcast", (0,), "f64", (("source", "float32"), ("dtype", "float64"))), "another size"),
-        (Step("quantize", (0, 0, 0), "f32"), "f32 over f32 as f32"),
-        (Step("constant", (), "i8", (("value", 300),)), "its value has no place"),
-        (Step("constant", (), "f32", (("value", "text"),)), "its value is no number"),
+        (RegionStep("nms", (0,), "f32"), "no kernel"),
+        (RegionStep("exp", (0,), "f32", (("base", 2.0),)), "attributes"),
+        (RegionStep("leaky_relu", (0,), "f32", (("alpha", "much"),)), "attributes"),
+        (RegionStep("leaky_relu", (0,), "f32"), "attributes"),
+        (RegionStep("clip", (0,), "f32", (("min", float("nan")),)), "attributes"),
+        (RegionStep("clip", (0,), "f32", (("min", 10**400),)), "attributes"),
+        (RegionStep("pow", (1, 0), "f64"), "f64 to the power of f32"),
+        (RegionStep("add", (0,), "f32"), "attributes"),
+        (RegionStep("exp", (1,), "f64"), "operands in f64"),
+        (RegionStep("bitwise_and", (0, 0), "f32"), "operands in f32"),
+        (RegionStep("cast", (0,), "f32", (("to", "float8_e5m2"),)), "cast to float8_e5m2"),
+        (RegionStep("bitcast", (0,), "f64", (("source", "float32"), ("dtype", "float64"))), "another size"),
+        (RegionStep("quantize", (0, 0, 0), "f32"), "f32 over f32 as f32"),
+        (RegionStep("constant", (), "i8", (("value", 300),)), "its value has no place"),
+        (RegionStep("constant", (), "f32", (("value", "text"),)), "its value is no number"),
     ],
 )
-def test_what_is_not_known_is_refused_before_code_is_made(step: Step, reason: str):
+def test_what_is_not_known_is_refused_before_code_is_made(step: RegionStep, reason: str):
     assert supported(Region(("f32", "f64"), (step,), 2)) == f"{step.fn}: {reason}"
 
 
 def test_long_regions_are_refused():
-    steps = tuple(Step("neg", (i,), "f32") for i in range(200))
+    steps = tuple(RegionStep("neg", (i,), "f32") for i in range(200))
     assert supported(Region(("f32",), steps, 200)) == "200 steps"
 
 
@@ -235,7 +240,7 @@ def test_long_regions_are_refused():
 def test_powers_of_known_exponents(exponent: float):
     x = np.concatenate([operand("f32", 1), np.array(EDGES, np.float32)])
     storage: Storage = "i64" if isinstance(exponent, int) else "f32"
-    steps = (Step("constant", (), storage, (("value", exponent),)), Step("pow", (0, 1), "f32"))
+    steps = (RegionStep("constant", (), storage, (("value", exponent),)), RegionStep("pow", (0, 1), "f32"))
     found = Computed(Region(("f32",), steps, 2))(x)
     with np.errstate(all="ignore"):
         expected = np.power(x, np.float32(exponent))
@@ -245,6 +250,6 @@ def test_powers_of_known_exponents(exponent: float):
 
 def test_whole_exponents_are_taken_as_real_ones():
     a, b = operand("f32", 1), operand("i32", 2)
-    found = Computed(Region(("f32", "i32"), (Step("pow", (0, 1), "f32"),), 2))(a, b)
+    found = Computed(Region(("f32", "i32"), (RegionStep("pow", (0, 1), "f32"),), 2))(a, b)
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(found, np.asarray(kernel("nn.pow")(a, b)), rtol=3e-7)

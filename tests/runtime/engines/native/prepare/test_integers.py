@@ -6,42 +6,42 @@ import pytest
 
 from ttc.dialects.core.plain.functions import Work
 from ttc.runtime.engines.native.graph.ranges import Range, fits, in_floats, limits, range_of
-from ttc.runtime.engines.native.graph.region import Region, Step
+from ttc.runtime.engines.native.graph.region import Region, RegionStep
 
 WIDE = (-(2**31), 2**31 - 1)
 
 
-def cast(operand: int, to: str | None = "int32", storage: str = "i32") -> Step:
-    return Step("cast", (operand,), storage, () if to is None else (("to", to),))  # pyright: ignore[reportArgumentType]
+def cast(operand: int, to: str | None = "int32", storage: str = "i32") -> RegionStep:
+    return RegionStep("cast", (operand,), storage, () if to is None else (("to", to),))  # pyright: ignore[reportArgumentType]
 
 
-def constant(value: int) -> Step:
-    return Step("constant", (), "i32", (("value", value),))
+def constant(value: int) -> RegionStep:
+    return RegionStep("constant", (), "i32", (("value", value),))
 
 
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
         ((cast(0),), (0, 255)),
-        ((cast(0), constant(131), Step("sub", (1, 2), "i32")), (-131, 124)),
-        ((cast(0), constant(-3), Step("add", (1, 2), "i32")), (-3, 252)),
-        ((cast(0), cast(0), Step("sub", (1, 2), "i32")), (-255, 255)),
-        ((cast(0), constant(2**31 - 1), Step("add", (1, 2), "i32")), WIDE),
+        ((cast(0), constant(131), RegionStep("sub", (1, 2), "i32")), (-131, 124)),
+        ((cast(0), constant(-3), RegionStep("add", (1, 2), "i32")), (-3, 252)),
+        ((cast(0), cast(0), RegionStep("sub", (1, 2), "i32")), (-255, 255)),
+        ((cast(0), constant(2**31 - 1), RegionStep("add", (1, 2), "i32")), WIDE),
         ((cast(0, "int8", "i8"),), (-128, 127)),
         ((cast(0, "int8"),), (-128, 127)),
         ((cast(0, "float32", "f32"), cast(1)), WIDE),
         ((cast(0, "bool", "bool"),), None),
         ((cast(0), cast(1, None, "i16")), (0, 255)),
-        ((Step("mul", (0, 0), "i32"),), WIDE),
-        ((constant(3), Step("sub", (0, 1), "i32")), WIDE),
+        ((RegionStep("mul", (0, 0), "i32"),), WIDE),
+        ((constant(3), RegionStep("sub", (0, 1), "i32")), WIDE),
     ],
 )
-def test_ranges_of_regions(steps: tuple[Step, ...], expected: Range | None) -> None:
+def test_ranges_of_regions(steps: tuple[RegionStep, ...], expected: Range | None) -> None:
     assert range_of(Region(("u8",), steps, len(steps)), [None]) == expected
 
 
 def test_known_ranges_of_inputs_count() -> None:
-    assert range_of(Region(("i32", "i32"), (Step("sub", (0, 1), "i32"),), 2), [(0, 9), (5, 5)]) == (-5, 4)
+    assert range_of(Region(("i32", "i32"), (RegionStep("sub", (0, 1), "i32"),), 2), [(0, 9), (5, 5)]) == (-5, 4)
 
 
 def test_limits() -> None:

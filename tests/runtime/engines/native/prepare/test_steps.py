@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.engines.native.programs import Step, network, program, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.core.watching import Named, Remark, Report, Site, Subject
+from ttc.dialects.core.watching import Named, Remark, Report, RewriteSite, Subject
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution.plan import NativePlan
@@ -34,7 +34,7 @@ class Seen:
         self.told: list[str] = []
         self.reports: dict[str, Report] = {}
         self.texts: dict[str, str] = {}
-        self.rewrites: list[tuple[str, Site]] = []
+        self.rewrites: list[tuple[str, RewriteSite]] = []
         self.remarks: list[Remark] = []
         self._limit = limit
 
@@ -54,7 +54,7 @@ class Seen:
 
     def finish(self) -> None: ...
 
-    def rewrite(self, name: str, op: Site) -> bool:
+    def rewrite(self, name: str, op: RewriteSite) -> bool:
         self.rewrites.append((name, op))
         return self._limit is None or len(self.rewrites) <= self._limit
 
