@@ -1,4 +1,4 @@
-"""How a rule of a lowering or of an expansion says that it does not take an op."""
+"""The exception by which a rule of a lowering or of an expansion refuses an op."""
 
 from __future__ import annotations
 

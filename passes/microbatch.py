@@ -14,7 +14,7 @@ from ttc.passes.pipeline import USUAL, PipelineSettings, stages
 from ttc.runtime.perf.run import run_cost
 
 FACTORS = (2, 4, 8)
-"""How many times as many samples, or as few, are tried."""
+"""Factors by which the usual number of samples is multiplied, and divided, in trials."""
 
 
 def best_microbatch(unit: Unit, wanted: PipelineSettings) -> int | None:

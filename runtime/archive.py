@@ -189,7 +189,7 @@ class Archive:
 
     @property
     def check(self) -> Callable[[], None] | None:
-        """What runs call to see that the file is as it was; None if what is held of it is a copy."""
+        """A function that runs call to check that the file is unchanged; None where a copy of it is held."""
         return None if self._opened is None else self.require_unchanged
 
     def require_unchanged(self) -> None:

@@ -1,4 +1,4 @@
-"""What a program holds for besides shapes and types: values of integer inputs that its ops follow from.
+"""Values of integer inputs that a program was compiled for, and that every run of it must have.
 
 A compiler that needs the value of an input (the shape of a reshape, the axes of a reduction) makes the program for the value that it was
 given.  The program is then right for no other, so the value is recorded, and every run is held to it.
@@ -78,7 +78,7 @@ def known_values(contract: Iterable[FixedInput]) -> dict[str, NDArray]:
 
 
 def check_contract(contract: Iterable[FixedInput], programs: Iterable[Program]) -> None:
-    """Every input with a value is one of a program, wherever it occurs with its type and shape.  Raises E0703."""
+    """Check that each input with a value is an input of a program, and has its shape and type wherever it occurs. Raises E0703."""
     arguments = [argument for program in programs for argument in inputs_of(program)]
     for name, value in known_values(contract).items():
         found = {(argument.dtype, argument.shape) for argument in arguments if argument.name == name}
@@ -87,7 +87,7 @@ def check_contract(contract: Iterable[FixedInput], programs: Iterable[Program]) 
 
 
 def check_values(program: Program, given: Mapping[str, Any], wanted: Mapping[str, NDArray]) -> None:
-    """The inputs have the values that the program was compiled for.  Raises E0801, and E0806 for another value."""
+    """Check that inputs have the values that the program was compiled for. Raises E0801, and E0806 for another value."""
     for argument in inputs_of(program) if wanted else ():
         value = wanted.get(argument.name)
         if value is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 
 THREADS_A_CPU = 4
-"""Threads for each CPU that somebody may ask for: more only wait for each other."""
+"""The most threads for each CPU that may be asked for: more only wait for each other."""
 _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 

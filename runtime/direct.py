@@ -1,4 +1,4 @@
-"""Entry programs that are one graph: they need no queues."""
+"""Runs entry programs that consist of one graph without queues: inputs go to the plan as they are."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ttc.dialects.core.records import record
 
 Labels: TypeAlias = tuple[str, ...]
 Values: TypeAlias = dict[Labels, float]
-"""Values by those of the labels; by () for a metric without labels."""
+"""Values of a metric, each by the values of its labels; by () for a metric without labels."""
 
 MAX_SERIES = 256
 """Sets of labels that one metric tells apart: what comes after them counts as OTHERS."""
@@ -113,7 +113,7 @@ class Ticks:
         self.tick: Callable[[], int] = self._count.__next__
 
     def values(self) -> Values:
-        """Return the sum; a read is a tick of its own, which is taken off."""
+        """Return the sum. Reading it ticks the counter once more, which is subtracted."""
         with self._lock:
             found = self.tick() - self._reads
             self._reads += 1

@@ -14,7 +14,7 @@ from ttc.runtime.manifest import Description, updated_keys
 
 
 class Netlists:
-    """Each form is made when somebody first asks for it.
+    """The forms of a program's netlist, each made when somebody first asks for it.
 
     Args:
         read: gives the netlist, checked.

@@ -18,22 +18,13 @@ FOREIGN = (
 )
 """Where classes have the names of other people's interfaces and file formats."""
 REPEATED = {
-    5: """
-        Site Step Variable
-    """,
-    4: """
-        Member Outcome Place Refused Table Walker
-    """,
     3: """
-        Block Builder Constants Group Held Host Input Job Kernel Layer Layout Line Output Reader Row Rule Run Setting Split
-        Steps Subject
+        Group Refused
     """,
     2: """
-        Arena Argument Axis Body Budget Buffer Call Checkpoint Complex Constant Demand Device Elementwise Ends Entries
-        Entry Epoch Execution Finding Findings Found Function Gradients Head Limits Listed Lowering Memory Movement
-        Named Node Packing Parameter Part Plan Pool Port Producer Program Queue QueueSetting Ram Range Rates Reading
-        Reduce Rows Sampling Settings Signature Source Span Stage StepResult Store Template Tiles Timeline Traffic Use
-        Value Values Verdict View Walk Weights Window Work Writer
+        Arena Argument Axis Body Buffer Device Elementwise Ends Entries Entry Epoch Finding Findings Function Head Host Job
+        Limits Named Parameter Place Plan Pool Program Queue QueueSetting Ram Range Rates Reading Reduce Rows Run Sampling
+        Settings Signature Span Store Table Tiles Timeline Traffic Value Values View Window
     """,
 }
 """Names that stand in several modules, by the number of these.  The list only shrinks: a new class gets a name of its own."""

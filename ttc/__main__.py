@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 MADE_BEFORE_SEARCH = 100_000
-"""Objects that are made, more than go, before Python looks for cyclic garbage among them; its own default is 700."""
+"""How many more objects are made than freed before Python searches for cyclic garbage; its own default is 700."""
 
 _PROFILE = "ttc.profiler.variable"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: it would walk all that was made, again and again, and what is made here lives on."""
+    """Keep Python from searching for cyclic garbage inside the block: it would walk all that was made, again and again, and what is made here lives on."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Hooks of `json.loads` that refuse what Python reads beyond the JSON of RFC 8259, or reads in one of several ways."""
+"""Hooks of `json.loads` that refuse documents which RFC 8259 does not allow, or leaves open how to read."""
 
 from __future__ import annotations
 

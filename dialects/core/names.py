@@ -19,7 +19,7 @@ class FreeNames:
         self._last: dict[str, int] = {}
 
     def of(self, stem: str, taken: Container[str]) -> str:
-        """A name that is not taken; whoever asks takes it, and gives none back."""
+        """Return a name that is not taken yet, and take it for good."""
         if stem not in taken:
             return stem
         number = self._last.get(stem, 0) + 1

@@ -14,7 +14,7 @@ from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
 from ttc.passes.tile_to_netlist.problem import Problem
 
 LADDER = 2
-"""Effort from which on what less effort finds is found too, and the best is taken."""
+"""The effort from which on the searches of all lower efforts are made too, and the best result is taken."""
 
 
 class Balancer:

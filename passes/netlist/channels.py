@@ -16,7 +16,7 @@ SLACK = 0.25
 
 @record(slots=True)
 class ChannelDemand:
-    """What the choice of channels depends on, of one queue.
+    """The properties of one queue on which the choice of its channels depends.
 
     Args:
         name: of the queue.

@@ -21,7 +21,7 @@ from ttc.runtime.perf.reads import dims, reads_of
 
 @record(frozen=False)
 class QueueUse:
-    """Who touches a queue, and how often.
+    """The ops that read and write a queue, and how often they do.
 
     traffic: entries that pass in each phase; readers, writers: places of the ops that do; written: first epoch in which one does.
     An epoch has two phases: L1 is filled with what stays in it, then microbatches stream.
@@ -41,7 +41,7 @@ class QueueUse:
 
 
 def uses_of(module: ModuleOp) -> dict[str, QueueUse]:
-    """Who touches each queue, and how many entries pass."""
+    """Return which ops read and write each queue, and how many entries pass."""
     found: dict[str, QueueUse] = {}
     epochs = epochs_of(module)
     in_place = {name for name, queue in queues_of(module).items() if queue.type == "ram"}

@@ -15,9 +15,9 @@ from ttc.dialects.netlist.ops import NetlistOp
 from ttc.passes.tile_to_netlist.limits import Limits
 
 EFFORT_LAYOUTS = (1, 2, 6, 64)
-"""Ways to lie on as many cores that are looked at, by effort."""
+"""How many layouts with one number of cores are tried, by effort."""
 THOROUGH = 2
-"""Effort from which on what is hardly ever best is looked at too."""
+"""The effort from which on candidates that are hardly ever the best are tried, too."""
 
 
 @record(frozen=False)
@@ -35,7 +35,7 @@ class Overrides:
     names: set[str] = field(default_factory=set)
 
     def limits(self, op: NetlistOp) -> Limits:
-        """What candidates of an op are looked at."""
+        """Return the limits that rules set on the candidates of an op."""
         layouts, thorough = EFFORT_LAYOUTS[self.effort], self.effort >= THOROUGH
         if not self.rules:
             return Limits(layouts=layouts, thorough=thorough)

@@ -1,4 +1,4 @@
-"""What was considered for an op and what decided, for remarks."""
+"""Explains for remarks which candidates an op had, and what decided between them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.refusals import TooLarge
 
 LISTED = 4
-"""Candidates of a kind that a remark lists."""
+"""The most candidates of a kind that a remark lists."""
 
 
 def considered(found: Blockings, chosen: Candidate, epoch: Epoch, problem: Problem) -> list[dict[str, Any]]:
@@ -31,7 +31,7 @@ def considered(found: Blockings, chosen: Candidate, epoch: Epoch, problem: Probl
 
 
 def decided(chosen: Candidate, epoch: Epoch) -> str:
-    """What kept the op from more cores, or from fewer."""
+    """Say why the op did not get more cores, or fewer."""
     busiest = max(op.candidate.busy for op in epoch.ops)
     return "it sets the pace of its epoch" if chosen.busy == busiest else f"{_ratio(chosen.busy, busiest)} the pace of its epoch"
 

@@ -12,9 +12,9 @@ from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.netlist.ops import QueueOp
 
 LISTED = 5
-"""Queues that the error lists."""
+"""The most queues that the error lists."""
 SMALL = "Bfp8_b"
-"""The format that it proposes."""
+"""The smaller format that the error proposes for queues."""
 HOST_FILLED = ("input", "output")
 
 

@@ -89,7 +89,7 @@ class Trial:
         return Queue(name, "edge", type_, "", tensor, 1, space, 0, grid, blocking, buffers, 0)  # pyright: ignore[reportArgumentType]
 
     def made(self, op: NetlistOp, inputs: tuple[str, ...]) -> Op:
-        """A plain op that stands nowhere yet."""
+        """Return a plain op that has no place yet."""
         default = Op("", "", (), Grid(0, 0, 1, 1), None, work := plain_block(op.work.block))
         return Op(
             op.sym,

@@ -99,7 +99,7 @@ class ShortPlan(Plan, Protocol):
     """A plan that can be prepared for runs that take next to no time."""
 
     def short(self, spec: ShortSpec) -> ShortRun | None:
-        """Return how to run it, with the results that `run` has; None if that would not be faster.  Where into is not empty, one run at
+        """Return a prepared call that gives the results of `run`; None if it would not be faster.  Where into is not empty, one run at
         a time may go on."""
         ...
 
@@ -109,7 +109,7 @@ class PrintedPlan(Plan, Protocol):
     """A plan that can be shown."""
 
     def text(self) -> str:
-        """Return it as text of any number of lines."""
+        """Return the plan as text of any number of lines."""
         ...
 
 

@@ -47,7 +47,7 @@ class Record:
         return len(self.numbers)
 
     def add(self, entry: NDArray, number: int | None = None) -> None:
-        """One more entry, [t, rows, columns]; number: by default the next."""
+        """Record an entry, [t, rows, columns]. number: of the entry; by default the next."""
         self.numbers.append(len(self.numbers) if number is None else number)
         elements = entry.reshape(-1)
         for start in range(0, elements.size, _CHUNK):

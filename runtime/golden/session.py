@@ -159,7 +159,7 @@ class GoldenSession(Actions):
         self._clear(queue)
 
     def deallocate(self, queue: str) -> None:
-        """Take it back, and what is in it.  Raises E0601, E0804."""
+        """Take the memory of a dynamic queue back, with all entries in it. Raises E0601, E0804."""
         self._allocation.deallocate(queue)
         self._clear(queue)
 

@@ -44,12 +44,12 @@ class Meter:
         self.foresee(0)
 
     def foresee(self, steps: int) -> None:
-        """Instructions to come.  Raises E0805 if they pass the limit."""
+        """Count instructions that are going to run. Raises E0805 if they pass the limit."""
         if self.steps + steps > self.limits.steps:
             raise Error("E0805", f"the programs do not end within {self.limits.steps} instructions", hint=FEWER)
 
     def epoch(self, microbatches: int, work: int) -> None:
-        """Graphs that are about to run.  work: of each microbatch.  Raises E0805."""
+        """Count graphs that are about to run. work: of each microbatch. Raises E0805."""
         self.microbatches += microbatches
         self.work += microbatches * work
         if self.microbatches > self.limits.microbatches:
@@ -58,23 +58,23 @@ class Meter:
             raise Error("E0805", f"the programs need more than {self.limits.work:.0e} multiplications", hint=FEWER)
 
     def entries(self, count: int) -> None:
-        """Entries that the host is about to push.  Raises E0805."""
+        """Count entries that the host is about to push. Raises E0805."""
         self.pushed += max(count, 0)
         if self.pushed > self.limits.microbatches:
             raise Error("E0805", f"the programs read more than {self.limits.microbatches} entries", hint=FEWER)
 
     def fits(self, elements: int, where: str) -> None:
-        """A tensor, or several, that must be in memory besides.  Raises E0805."""
+        """Check that further tensors of so many elements fit into memory. Raises E0805."""
         if 4 * elements > self.limits.size_bytes - self.size_bytes:
             raise Error("E0805", f"{elements:,} elements do not fit the memory that a run may have", where)
 
     def hold(self, size_bytes: int, where: str) -> None:
-        """An entry that is kept.  Raises E0805."""
+        """Count the bytes of an entry that is kept. Raises E0805."""
         self.size_bytes += size_bytes
         if self.size_bytes > self.limits.size_bytes:
             message = f"the entries that the run must keep take more than {self.limits.size_bytes >> 20} MB"
             raise Error("E0805", message, where, "lower the loop counts, or run without --output-dir")
 
     def release(self, size_bytes: int) -> None:
-        """An entry that is kept no more."""
+        """Give back the bytes of an entry that is kept no more."""
         self.size_bytes -= size_bytes

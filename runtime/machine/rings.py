@@ -186,7 +186,7 @@ class OrderedRing(Ring[Entries]):
         self._next = dict.fromkeys(self._next, 0)
 
     def mark(self) -> Undo:
-        """What lets it be again as it is now."""
+        """Return a function that restores the ring as it is now."""
         pointers, slots, after = (self.read_pointer, self.write_pointer), self._slots.copy(), self._next.copy()
 
         def undo() -> None:

@@ -248,7 +248,7 @@ class Session:
             self._changed.notify_all()
 
     def renew(self) -> None:
-        """In a forked process: do without the lock of a thread that is not there."""
+        """Make new locks in a forked process: a thread that does not exist there may hold the old ones."""
         self._lock = RLock()
         self._changed = Condition(self._lock)
         self.forget_plans()

@@ -67,7 +67,7 @@ class Values:
         return program.with_parameters(updated) if updated else program
 
     def update(self, results: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Take the new values that a run gives; gives those that are not of variables.  Raises E0602 for another number of elements."""
+        """Store the new values that a run gives for variables, and return its other results.  Raises E0602 for another number of elements."""
         for name, value in results.items():
             variable = self.of(name)
             if variable is not None:

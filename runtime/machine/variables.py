@@ -67,7 +67,7 @@ class Ram(OneEntry):
         self._entry = None
 
     def mark(self) -> Undo:
-        """What lets it be again as it is now."""
+        """Return a function that restores the entry as it is now."""
         entry = self._entry
 
         def undo() -> None:
@@ -140,7 +140,7 @@ class Variable(OneEntry):
         """A variable keeps its value when queues are emptied."""
 
     def mark(self) -> Undo:
-        """What takes back the values that are assigned from here on; one mark is in force at a time."""
+        """Return a function that takes back values assigned from now on; one mark is in force at a time."""
         self._assigned = False
 
         def undo() -> None:

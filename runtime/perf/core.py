@@ -143,7 +143,7 @@ def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
 
 
 def after(work: CoreWork, f: Table) -> float:
-    """Cycles a tile of functions applied to the result in the destination register."""
+    """Cycles for each tile of the functions that are applied to the result in the destination register."""
     variants = ("approx",) if work.approximate else ()
     return sum(f.best(name, "tile", *variants) for name in work.then if name != "nop")
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 SHOWN = 8
 """Ops in the table: all that are out of bound, and of the others those nearest to it."""
 NAMED = 4
-"""Ops of a run that are named."""
+"""The most ops that a line names where several were computed together."""
 
 
 def print_agreement(console: Console, found: Agreement) -> None:

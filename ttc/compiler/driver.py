@@ -151,7 +151,7 @@ def _compiled(source: Source, options: CompileOptions, instruments: Sequence[Ins
 
 
 def configured(target: Target, options: CompileOptions) -> Target:
-    """The machine with the kernels that an option asks for, the chips of a cluster, without rows of cores taken off it.  Raises E0101."""
+    """Return the machine that options describe: its kernel set, the chips of a cluster, and no harvested rows of cores. Raises E0101."""
     if options.kernels is not None:
         if target.is_host and options.kernels != target.kernels:
             raise Error("E0101", f"target '{target.name}' has no kernel set '{options.kernels}'", hint=f"it has '{target.kernels}'")

@@ -46,7 +46,7 @@ def is_module(model: object) -> bool:
 
 @contextmanager
 def in_mode(model: Any, training: bool | None) -> Iterator[None]:
-    """Set the mode of a PyTorch module and all modules in it, and give each its own back.  None: they stay as they are."""
+    """Put a PyTorch module and all modules in it into a mode, and restore the mode of each afterwards. None: keep the modes."""
     if training is None or not is_module(model):
         yield
         return

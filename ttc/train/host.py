@@ -46,7 +46,7 @@ class Host:
                     tensors[name].copy_(self.given(value).reshape(tensors[name].shape))
 
     def version(self) -> tuple[int, ...]:
-        """What changes when PyTorch writes to a tensor of the module in place; writing through `.data` is not seen.
+        """Return a number that changes when PyTorch writes to a tensor of the module in place; writing through `.data` is not seen.
 
         It is asked at every step, so the tensors are those that `watch` found last.
         """
@@ -85,7 +85,7 @@ def taken(value: Any) -> NDArray[Any]:
 
 
 def digest(values: Mapping[str, NDArray[Any]]) -> dict[str, bytes]:
-    """What tells values from others, by name, in 16 bytes each."""
+    """Return a fingerprint of 16 bytes for each value, by name."""
     return {
         name: hashlib.blake2b(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data, digest_size=16).digest()
         for name, value in values.items()

@@ -15,7 +15,7 @@ Rounding: TypeAlias = Literal["rne", "truncate"]
 """`rne`: to nearest, ties to even (in block formats away from zero, as the packer has it); `truncate`: toward zero."""
 
 HEADER_BYTES = 16
-"""In front of every tile in memory."""
+"""Bytes of the header that stands in front of every tile in memory."""
 FACE = 16
 """Side of a tile's faces in elements, and elements of a block."""
 
@@ -59,7 +59,7 @@ class Format(ABC):
 
     @property
     def own(self) -> np.dtype | None:
-        """The dtype whose arrays `round` leaves as they are; None if it may change those of any."""
+        """The dtype whose arrays `round` returns unchanged; None where it may change arrays of every dtype."""
         return None
 
     # ---- whole tensors ---------------------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class BlockFormat(Format):
         return (*shape[:-1], -(-shape[-1] // FACE)) if shape else (1,)
 
     def exponent_bytes(self, height: int, width: int) -> int:
-        """One a face row; tiles of less than 16 rows have 16."""
+        """Bytes of a tile's exponents: one for each row of a face, and 16 for tiles of fewer than 16 rows."""
         return FACE if height < FACE else -(-height // FACE) * FACE * -(-width // FACE)
 
     # ---- whole tensors ---------------------------------------------------------------------------------------------------------------

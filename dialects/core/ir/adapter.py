@@ -111,7 +111,7 @@ class TtcOp(IRDLOperation):
 
     @classmethod
     def inferred(cls, infer: Callable[[Any, dict[str, Any]], _T], types: object, given: dict[str, Any], location: Attribute) -> _T:
-        """What `infer` says of the op's results.  Errors name the location; E0901 for attributes or operands that the op does not have."""
+        """Return what `infer` says of the op's results. Errors name the location; E0901 for attributes or operands that the op does not have."""
         layout = _layout(cls)
         try:
             if not layout.required <= given.keys() <= layout.attributes:
@@ -307,7 +307,7 @@ def verify(module: Operation) -> None:
 
 
 def problems(module: Operation) -> Iterator[Error]:
-    """What `verify` finds, op by op; nothing beyond a value that is used before its definition."""
+    """Yield the errors that `verify` finds, op by op; a value that is used before its definition ends the search."""
     try:
         check_dominance(module)
     except Error as error:

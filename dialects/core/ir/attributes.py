@@ -61,7 +61,7 @@ def attribute(value: object) -> Attribute:
 _CACHED = frozenset((bool, int, str))
 """Floats are none of them, as 0.0 and -0.0 are equal: they are kept by their bytes."""
 MAX_CACHED = 32
-"""Items of lists that are kept."""
+"""The longest list whose attribute is kept, so that equal lists share one object."""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,4 +1,4 @@
-"""What IR is made of, by the names that importers use: they import no module of xDSL's themselves."""
+"""Classes of xDSL that importers use: they take them from here, so that no importer depends on xDSL itself."""
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc

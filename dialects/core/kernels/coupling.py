@@ -1,4 +1,4 @@
-"""When the search for probabilities of classes that fit those of pairs ends."""
+"""The condition that ends the search for class probabilities that agree with probabilities of pairs."""
 
 from __future__ import annotations
 

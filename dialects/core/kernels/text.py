@@ -43,7 +43,7 @@ def bounded(array: NDArray, code: str = "E0805", what: str = "a tensor of text")
 
 
 def mapped(function: Callable[..., Any], *arrays: NDArray, dtype: Any = STRING) -> NDArray:
-    """The function of elements at the same place of arrays that broadcast."""
+    """Make a function of elements a function of arrays, which broadcast as numpy does."""
     if all(array.dtype == STRING for array in arrays):  # else numbers would come as Python's
         made = np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), STRING)
         return bounded(made) if dtype == STRING else made.astype(dtype)

@@ -11,7 +11,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.numerics import KERNELS
 
 Reader = Callable[[Any], Any]
-"""Raw value -> the field's; raises ValueError with what it should be."""
+"""Turns the raw value of a field into its final one; raises ValueError that says what the value should be."""
 
 MAX_GRID = 64
 MAX_BYTES = 1 << 48
@@ -40,7 +40,7 @@ def _shown(value: Any) -> str:
 
 
 def check_whole(found: dict[str, Any], where: str) -> None:
-    """The fields make a whole description, and are in accord with each other.  Raises E0101."""
+    """Check that the fields make a whole description, and are in accord with each other. Raises E0101."""
     missing = [key for key in REQUIRED if key not in found]
     if missing:
         raise Error("E0101", f"field '{missing[0]}' is missing", where=where)

@@ -11,7 +11,7 @@ from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What code raises that trusts the compiler, where an archive was made by others."""
+"""Exceptions of code that trusts its input, where an archive is malformed."""
 
 
 def evaluate(

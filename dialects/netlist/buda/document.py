@@ -52,7 +52,7 @@ class Items:
 
 
 class Quoted(str):
-    """A scalar in quotes: a text, even if it looks like a number."""
+    """A scalar in quotes, which is a text even if it looks like a number."""
 
     __slots__ = ()
 

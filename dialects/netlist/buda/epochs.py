@@ -10,7 +10,7 @@ from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.dialects.netlist.order import stable_order
 
 CALL = 100_000
-"""Multiplications in the time that an op takes however small it is."""
+"""The work of the smallest op, as the multiplications that take as long."""
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class _Maker:
 
 
 def dynamic(queue: Queue) -> bool:
-    """Whether a queue's memory is its own only for a while: it lies between epochs, and other queues may take its place."""
+    """Whether a program allocates and frees a queue: it lies between epochs, and other queues may use its memory at other times."""
     return queue.kind == "edge" and queue.type == "queue" and queue.lifetime is not None
 
 

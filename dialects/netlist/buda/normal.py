@@ -24,7 +24,7 @@ AUTOINC: Mapping[str, Mapping[str, str]] = {
 FLAGS = ("prologue", "epilogue", "zero", "read_only")
 """Settings that are true or false; the others are numbers."""
 MERGED = ("var", "staticvar", "param", "allocate_queue", "deallocate_queue")
-"""Instructions of which several in a row say the same as one with all their arguments."""
+"""Instructions that can be merged: several in a row mean the same as one with all their arguments."""
 
 
 def normalised(netlist: BudaNetlist) -> BudaNetlist:

@@ -38,7 +38,7 @@ class FieldReader:
             table.lines.setdefault(name, table.lines[key])
 
     def convert(self, convert: Convert, node: Node, key: str, line: int, what: str) -> Any:
-        """A value; None, and a fault, where the node is not what the field takes."""
+        """Convert a node to a value; None, and a fault is recorded, where the field does not take it."""
         try:
             return convert(node)
         except ValueError as error:

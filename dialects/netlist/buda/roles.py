@@ -9,7 +9,7 @@ from ttc.dialects.netlist.model import Netlist, Op, Queue
 
 HOST = "HOST"
 OTHER_NETLIST = "net2net"
-"""In the source of a queue that another netlist fills: as far as this one goes, the host does."""
+"""Stands in the source of a queue that another netlist fills; here it is taken for one that the host fills."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the hardware does to numbers on their way: unpacking into SrcA and SrcB, fidelity phases, rounding of results.
+"""How the hardware changes numbers between memory and result: unpacking into SrcA and SrcB, fidelity phases, rounding of results.
 
 Source: tt-isa-documentation, Wormhole B0, Tensix coprocessor: SrcASrcB, MatrixUnit, MVMUL, Packers/FormatConversion.  All arrays are
 float32 with as many mantissa bits set as the register at hand has.  Of HiFi4 on 11-bit mantissas the last bit of SrcA is lost: no phase

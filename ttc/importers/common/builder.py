@@ -28,7 +28,7 @@ from ttc.importers.common.tracking import NO_INPUTS, Tracker
 from ttc.importers.common.unsupported import Misses, Unsupported
 
 MAX_ELEMENTS = 1 << 40
-"""More elements than any tensor of a model may have."""
+"""The most elements that a tensor of a model may have."""
 MAX_RANK = 32
 NOTHING_DECLARED: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
@@ -94,7 +94,7 @@ class Builder(DrawingMaker):
     # ---- ops ------------------------------------------------------------------------------------------------------------------
 
     def place(self, op: NNOp) -> tuple[SSAValue, ...]:
-        """The results of an op that is made already; it comes after all that were placed before it.  Raises E0203 for results too large."""
+        """Put an op that is made already behind all others, and return its results.  Raises E0203 for results too large."""
         for result in op.results:
             spec = spec_of(result.type)
             if spec.elements > MAX_ELEMENTS or spec.rank > MAX_RANK:

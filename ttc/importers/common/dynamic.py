@@ -36,7 +36,7 @@ def listed(b: Builder, sizes: Sequence[Size]) -> SSAValue:
 
 
 def known_of(b: Builder, values: SSAValue) -> tuple[int, ...]:
-    """What is known of a list of integers; -1 for the others.  Joined lists are looked into."""
+    """Return the known ones among a list of integers; -1 for the others.  Joined lists are looked into."""
     found = b.part(values)
     if found is not None:
         return tuple(int(v) if known else DYNAMIC for v, known in zip(found.values.ravel(), found.known.ravel(), strict=True))

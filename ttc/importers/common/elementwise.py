@@ -50,7 +50,7 @@ def floor_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def floor_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The remainder has the sign of y."""
+    """Return the remainder of x / y, which has the sign of y; x and y broadcast."""
     return b.nn("mod", x, y, fmod=False)
 
 
@@ -100,5 +100,5 @@ def select(b: Builder, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValu
 
 
 def prelu(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
-    """x where it is positive, else slope * x; the slope broadcasts."""
+    """Return x where it is positive, else slope * x; the slope broadcasts."""
     return b.nn("where", b.nn("less", x, b.scalar(0, x)), b.nn("mul", x, slope), x)

@@ -17,7 +17,7 @@ from ttc.importers.common.windows import Window, same_totals, split_pads
 
 Ints: TypeAlias = tuple[int, ...]
 MAX_STEP = 1 << 24
-"""Larger strides, dilations, kernels and blocks than any model has."""
+"""The largest stride, dilation, kernel or block that is imported; no model has larger ones."""
 
 
 def image_pads(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Ints, padding: str) -> Ints:
@@ -35,7 +35,7 @@ def image_pads(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: 
 
 
 def require_steps(what: str, values: Sequence[int]) -> None:
-    """Raises E0402 unless all are positive and not absurd."""
+    """Raises E0402 unless all are positive and at most MAX_STEP."""
     if not all(1 <= v <= MAX_STEP for v in values):
         raise Error("E0402", f"{what} {list(values)} must be positive")
 

@@ -19,7 +19,7 @@ from ttc.importers.common.open_input import Dims, OpenInput
 from ttc.runtime.contract import MAX_ELEMENTS
 
 LISTED = 4
-"""Inputs that a message names."""
+"""The most inputs that a message names."""
 
 
 @record(frozen=False)

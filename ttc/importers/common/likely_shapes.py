@@ -15,7 +15,7 @@ CHANNELS = (1, 3, 4)
 """Sizes of a dimension that holds the channels of an image."""
 COLOURS = 3
 TERM = re.compile(r"\s*([+*-])\s*")
-"""Between the names and numbers of a dimension that is an expression: `past_length + 1`."""
+"""Operators between the names and numbers of a dimension that is an expression: `past_length + 1`."""
 
 
 @record
@@ -34,7 +34,7 @@ class Guess:
 
 
 GUESSES = (Guess(), *(Guess(size, size, size) for size in (32, 28, 64, 256, 299, 384, 512, 16)))
-"""What is tried, in order: sizes that published models have."""
+"""Guesses in the order in which they are tried: sizes that published models have."""
 
 
 def likely_shapes(

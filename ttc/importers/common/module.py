@@ -19,7 +19,7 @@ from ttc.importers.common.builder import Builder
 from ttc.runtime.contract import FixedInput
 
 MAX_MESSAGE = 2000
-"""Characters: what a hostile file makes a message quote is cut."""
+"""The most characters of a message: what a hostile file makes it quote is cut."""
 
 
 def finished(

@@ -108,7 +108,7 @@ class Cache:
             self._refuse(error)
 
     def close(self) -> None:
-        """Nothing is found or kept afterwards."""
+        """Close the folder: afterwards nothing is found in it, or kept."""
         with self._lock:
             if self._fd >= 0:
                 os.close(self._fd)

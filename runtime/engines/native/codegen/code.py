@@ -61,7 +61,7 @@ class Store(Protocol):
         ...
 
     def put(self, key: str, cpu: Cpu, data: bytes) -> None:
-        """Keep it, if that is possible."""
+        """Keep code under a key for this CPU, if that is possible."""
         ...
 
 
@@ -160,7 +160,7 @@ def compiled(
 
 
 def mapped(pieces: Mapping[str, tuple[str, bytes]], cpu: Cpu, linker: Linker | None = None, made: int = 0) -> Code:
-    """Code of which everything is at hand.
+    """Map code that is at hand in the form that is kept into executable memory.
 
     Args:
         pieces: by the kernels' keys, the name of the function, and its code in the form that is kept.

@@ -112,7 +112,7 @@ class Instance:
             patch.apply(self._words, address)
 
     def leave_out(self, jobs: Mapping[int, bool]) -> None:
-        """Say of jobs whether they are passed over."""
+        """Set for each job whether runs pass it over."""
         for job, out in jobs.items():
             self._table[job, _TASKS] = 0 if out else self._template.table[job, _TASKS]
 

@@ -55,7 +55,7 @@ class Lease:
             self._pool.run(self._runs[segment.first])
 
     def bound(self, segment: Segment) -> Callable[[], None]:
-        """Return what runs the jobs of a segment, with nothing left to look up."""
+        """Return a prepared call that runs the jobs of a segment."""
         if segment.last == segment.first:
             return lambda: None
         run = self._runs[segment.first]

@@ -87,7 +87,7 @@ class Targets:
     _spans: list[tuple[int, int, str]] = field(default_factory=list)
 
     def forget(self) -> None:
-        """An entry lies in other memory than before."""
+        """Forget the memory of the last run: an entry lies elsewhere now."""
         self._valid = False
 
     def covers(self, entry: NDArray) -> bool:

@@ -79,7 +79,7 @@ class RegionBuilder:
         return self("where", self(relation, a, b, storage="bool"), then, otherwise)
 
     def region(self, output: int) -> Region:
-        """What there is so far, with that result."""
+        """Return the region built so far, with that value as its result."""
         return Region(self._inputs, tuple(self._steps), output)
 
 
@@ -89,7 +89,7 @@ def identity(storage: Storage) -> Region:
 
 
 def unary(fn: str, storage: Storage, **attrs: Plain) -> Region:
-    """One function of one value."""
+    """Return the region of one function of its input."""
     return Region((storage,), (RegionStep(fn, (0,), storage, tuple(sorted(attrs.items()))),), 1)
 
 
