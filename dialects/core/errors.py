@@ -183,7 +183,7 @@ _SURELY = 0.75
 
 
 def passed_over(names: Iterable[str], known: Iterable[str], prefix: str = "") -> str:
-    """Return the unknown names that are probably misspelt, each with the known name that it resembles.  prefix: what all known names begin with."""
+    """Return names that are probably misspelt, each with the known name that it resembles.  prefix: what all known names begin with."""
     words = [word.removeprefix(prefix) for word in known]
     close = {name: get_close_matches(name.removeprefix(prefix), words, n=1, cutoff=_SURELY) for name in names}
     return ", ".join(f"{name} (did you mean '{prefix}{near[0]}'?)" if near else name for name, near in sorted(close.items()))

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep Python from searching for cyclic garbage inside the block: it would walk all that was made, again and again, and what is made here lives on."""
+    """Keep Python from searching for cyclic garbage inside the block.
+
+    It would walk all that was made, again and again, and what is made here lives on.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -67,7 +67,7 @@ class Values:
         return program.with_parameters(updated) if updated else program
 
     def update(self, results: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Store the new values that a run gives for variables, and return its other results.  Raises E0602 for another number of elements."""
+        """Store the new values that a run gives for variables; returns its other results.  Raises E0602 for another number of elements."""
         for name, value in results.items():
             variable = self.of(name)
             if variable is not None:

@@ -20,8 +20,8 @@ class Chunks:
     def next(self, waiting: int) -> int:
         """Return the tokens of the program that takes the next of so many that wait in the row with the most.
 
-        A longer program is taken, and its chunk filled up, if that wastes no more tokens than chunks of the next smaller length; a single token is
-        left to the program for one.
+        A longer program is taken, and its chunk filled up, if that wastes no more tokens than chunks of the next smaller length; a
+        single token is left to the program for one.
         """
         if waiting == 1:
             return 1

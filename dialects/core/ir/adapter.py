@@ -111,7 +111,7 @@ class TtcOp(IRDLOperation):
 
     @classmethod
     def inferred(cls, infer: Callable[[Any, dict[str, Any]], _T], types: object, given: dict[str, Any], location: Attribute) -> _T:
-        """Return what `infer` says of the op's results. Errors name the location; E0901 for attributes or operands that the op does not have."""
+        """What `infer` says of the op's results.  Errors name the location; E0901 for attributes or operands that the op does not have."""
         layout = _layout(cls)
         try:
             if not layout.required <= given.keys() <= layout.attributes:

@@ -22,7 +22,10 @@ def seeded_weights(specs: Mapping[str, Spec], seed: int) -> WeightStore:
 
 
 def seeded_value(key: str, spec: Spec, seed: int) -> NDArray:
-    """Return a random value for a weight: integers are 0 or 1; vectors lie in [0.5, 1.5), as variances must be positive; sums over a matrix's rows keep their size."""
+    """Return a random value for a weight.
+
+    Integers are 0 or 1; vectors lie in [0.5, 1.5), as variances must be positive; sums over a matrix's rows keep their size.
+    """
     generator = np.random.default_rng((seed, zlib.crc32(f"{key}{spec}".encode())))
     if spec.dtype.kind in "iub":
         return generator.integers(0, 2, spec.shape).astype(spec.dtype)

@@ -148,7 +148,7 @@ def reverse(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
 
 
 def one_hot(b: Builder, indices: SSAValue, depth: int, on: SSAValue, off: SSAValue, axis: int) -> SSAValue:
-    """Elements are `on` at their index along a new axis of that depth, and `off` elsewhere; an index outside marks none.  Raises E0402, E0412."""
+    """`on` at each index along a new axis of that depth, `off` elsewhere; an index outside marks nothing.  Raises E0402, E0412."""
     shape, wide = b.shape(indices), np.dtype(np.int64)
     at = axis_in(axis, len(shape) + 1)
     if not 0 <= depth <= 1 << 20:
