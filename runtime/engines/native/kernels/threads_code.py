@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import Value, Variable
+    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 JOB_WORDS = 8
@@ -208,7 +208,7 @@ def _take(f: Writer, counter: Value, share: tuple[Value, Value], chunk: Value, c
         f.call(kernel, [words, begin, f.smaller(begin + chunk, end), scratch])
 
 
-def _spin(f: Writer, pool: Value, spins: Variable) -> None:
+def _spin(f: Writer, pool: Value, spins: LocalVariable) -> None:
     """Wait a moment; after many, give way: the thread that is waited for may have no core."""
     f.pause()
     spins.set(spins.get() + 1)
