@@ -114,6 +114,7 @@ conformance-gradients: $(VENV)/.test  ## compare gradients of samples of PyTorch
 
 conformance-training: $(VENV)/.test  ## train thirteen small networks in every way, and compare gradients and weights with PyTorch's in float64
 	$(BIN)/python tools/check_training.py
+	$(BIN)/python tools/check_keras_training.py
 
 conformance-export: $(VENV)/.peers  ## export 24 small networks for TT-NN, as ONNX and as StableHLO, run them, and compare with PyTorch
 	$(BIN)/python -m pytest -q -n 2 tests/ttc/exporters/stablehlo

@@ -1,6 +1,9 @@
 """Microseconds an op of every pass of stages nn and tile, on encoders of about 1,000, 4,000 and 10,000 nodes.
 
-    python tools/bench_passes.py [--json] [--sizes 1000,4000]
+    python tools/bench_passes.py [--training] [--json] [--sizes 1000,4000]
+
+With --training the encoders are training programs, with a loss and AdamW; an op counts where it is before the pass, so that `differentiate`
+and what follows it pay for all that they make.
 
 A pass is flagged where it takes more than 40 us/op at the largest size, or where its time grows faster than the ops do: more than 1.6 times
 the time an op of the smallest size, and over 2 us/op.  Exits with 1 if a pass is flagged.  Each figure is the least of three runs.
@@ -22,6 +25,7 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper, save
 import checkout  # noqa: F401  the packages of this checkout
 from ttc.compiler.driver import compile_path
 from ttc.options import CompileOptions
+from ttc.settings.train_options import TrainOptions
 
 SIZES = (1000, 4000, 10000)
 WIDTH, LENGTH, HEADS = 32, 16, 2
@@ -89,13 +93,14 @@ def encoder(size: int) -> ModelProto:
     return made.model(x)
 
 
-def measure(path: Path) -> dict[str, float]:
+def measure(path: Path, *, training: bool = False) -> dict[str, float]:
     """Microseconds an op of each run of a pass, by `stage:pass@run`; the least of several compilations."""
+    options = CompileOptions(to="tile", training=TrainOptions(loss="mse", optimizer="adamw") if training else None)
     best: dict[str, float] = {}
     for _ in range(RUNS):
         counts: dict[str, int] = {}
         gc.collect()
-        for stage in compile_path(path, CompileOptions(to="tile"), count_ops=True).times:
+        for stage in compile_path(path, options, count_ops=True).times:
             for run in stage.passes:
                 counts[run.name] = counts.get(run.name, 0) + 1
                 name = f"{stage.stage}:{run.name}@{counts[run.name]}"
@@ -117,6 +122,7 @@ def flags(costs: list[float]) -> list[str]:
 def main() -> int:
     """Measure, and print a table or JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--training", action="store_true", help="measure training programs")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     arguments = parser.parse_args()
@@ -126,7 +132,7 @@ def main() -> int:
         for size in sizes:
             path = Path(folder) / "encoder.onnx"
             save(encoder(size), path)
-            tables.append(measure(path))
+            tables.append(measure(path, training=arguments.training))
     rows = {name: [table[name] for table in tables] for name in tables[0]}
     wrong = {name: found for name, costs in rows.items() if (found := flags(costs))}
     if arguments.json:

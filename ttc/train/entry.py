@@ -71,7 +71,7 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
         model,
         optimizer,
         build,
-        targets=0 if loss is None or isinstance(loss_of(loss), Output) else 1,
+        targets=None if loss is None else 0 if isinstance(loss_of(loss), Output) else 1,
         ready=example_inputs is not None or not hasattr(model, "named_parameters"),
         rows=Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch),
         reduction=updates.reduction,

@@ -40,7 +40,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         model: a `torch.nn.Module`, whose arrays are tensors, or a file, whose arrays are numpy's.
         optimizer: as `build` takes it; one of `torch.optim` may be changed and stepped by schedulers at any time.
         build: compiles the model.
-        targets: how many arrays the loss takes besides.
+        targets: how many arrays the loss takes besides; None: there is no loss.
         ready: whether it is compiled now, for its own shapes alone, and not for those of calls.
         rows: how those of a call are divided.
         reduction: of gradients over microbatches: `mean` or `sum`.
@@ -55,7 +55,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         optimizer: Any,
         build: Build,
         *,
-        targets: int = 1,
+        targets: int | None = 1,
         ready: bool = False,
         rows: Rows = Rows(),  # noqa: B008 - a frozen record
         reduction: str = "mean",
@@ -70,7 +70,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         self._synced = ModuleWeights(self._host)
         self._optimizer = optimizer
         self._build = build
-        self._targets = targets
+        self._targets, self._has_loss = targets or 0, targets is not None
         self._ready_made = ready
         self._rows = rows
         self._reduction = reduction
@@ -96,9 +96,12 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
 
         Args:    arrays: the model's inputs, then the loss's targets; rows along their first dimension, the same number of each.
         Returns: the outputs asked for: one, or a tuple of several or none; and the loss of all rows, or losses chosen as outputs are.
-        Raises:  E0801 for arrays that do not fit, with what their rows must be a multiple of; as `Session.call` does: the update that
-                 fails changes nothing.
+        Raises:  E0101 where there is no loss; E0801 for arrays that do not fit, with what their rows must be a multiple of; as
+                 `Session.call` does: the update that fails changes nothing.
         """
+        if not self._has_loss:
+            hint = "give loss=..., or call forward, then backward with gradients of the outputs, then update"
+            raise Error("E0101", "a call trains by a loss, and there is none", hint=hint)
         values, updates = self._fitting(arrays)
         self._synced.warn_of_changes()
         assert self._replicas is not None

@@ -212,6 +212,17 @@ def test_arrays_that_do_not_fit(trained: tuple[Any, TrainingExecutor], call: Cal
     assert all(np.array_equal(value, before[name]) for name, value in trained[1].session.parameters().items())
 
 
+@pytest.mark.parametrize("optimizer", [None, "sgd"])
+def test_a_call_without_a_loss(optimizer: str | None) -> None:
+    x, target = rows()
+    with ttc.training(network(), optimizer=optimizer, target="host") as executor:
+        for arrays in ((x,), (x, target)):
+            with pytest.raises(Error, match="there is none") as caught:
+                executor(*arrays)
+            assert caught.value.code == "E0101"
+            assert "loss=" in str(caught.value)
+
+
 def test_options() -> None:
     for options in ({"output": "al"}, {"accumulate": 0}, {"microbatches": 2}, {"targte": "host"}):
         with pytest.raises(Error) as caught:

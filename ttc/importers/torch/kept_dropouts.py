@@ -34,13 +34,13 @@ for _definition in (_feature_dropout, _alpha_dropout, _feature_alpha_dropout):
     _definition.register_fake(lambda x, p, train: torch.empty_like(x))  # noqa: ARG005 - they are called by these names
 
 _own = torch.ops.ttc
-KEPT = {
+KEPT: dict[Any, Any] = {
     _aten.feature_dropout.default: _own.feature_dropout.default,
     _aten.alpha_dropout.default: _own.alpha_dropout.default,
     _aten.feature_alpha_dropout.default: _own.feature_alpha_dropout.default,
 }
 """Ops of PyTorch, and ours that decompositions leave alone."""
-WRITTEN = {
+WRITTEN: dict[Any, Any] = {
     _aten.dropout_.default: _aten.dropout.default,
     _aten.feature_dropout_.default: _own.feature_dropout.default,
     _aten.alpha_dropout_.default: _own.alpha_dropout.default,
@@ -62,7 +62,7 @@ def kept_dropouts(graph: fx.GraphModule) -> Iterator[None]:
                     node.target = KEPT[node.target]
                 elif node.target in WRITTEN:
                     changed.append((node, node.target, node.args))
-                    added.append(_before(part, node))
+                    added.append(_before(part, node, WRITTEN[node.target]))
                     node.target, node.args = _aten.copy_.default, (node.args[0], added[-1])
         yield
     finally:
@@ -72,9 +72,9 @@ def kept_dropouts(graph: fx.GraphModule) -> Iterator[None]:
             node.graph.erase_node(node)
 
 
-def _before(graph: fx.Graph, node: fx.Node) -> fx.Node:
+def _before(graph: fx.Graph, node: fx.Node, plain: Any) -> fx.Node:
     """A new node before another: the dropout that gives a new tensor."""
     with graph.inserting_before(node):
-        made = graph.call_function(WRITTEN[node.target], node.args)
+        made = graph.call_function(plain, node.args)
     made.meta = dict(node.meta)
     return made

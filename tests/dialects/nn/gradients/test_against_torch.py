@@ -191,6 +191,9 @@ def test_each_update_of_one_place_counts_as_in_pytorch(rng: np.random.Generator)
     assert of_updates is not None
     assert (of_x.tolist(), of_updates.tolist()) == ([[3.0, 0.0, 0.0]], [[5.0, 5.0, 7.0]])
     assert check_rule(kind, arrays, {"axis": 1, "reduction": "none"}) == []
+    x, updates = (torch.from_numpy(arrays[index]).requires_grad_() for index in (0, 2))
+    x.scatter(1, torch.from_numpy(arrays[1]), updates).backward(torch.tensor([[3.0, 5.0, 7.0]]))
+    assert (x.grad.tolist(), updates.grad.tolist()) == (of_x.tolist(), of_updates.tolist())
 
 
 @pytest.mark.parametrize("norm", [torch.linalg.vector_norm, torch.std, *(partial(torch.linalg.vector_norm, ord=p) for p in (0.5, 3, -1))])

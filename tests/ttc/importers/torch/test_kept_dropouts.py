@@ -13,7 +13,7 @@ from torch.nn import functional  # noqa: E402
 from ttc.importers.torch.exported import decomposed  # noqa: E402
 from ttc.importers.torch.kept_dropouts import KEPT, WRITTEN  # noqa: E402
 
-DROPOUTS: dict[str, Callable[[Any, bool], Any]] = {
+DROPOUTS: dict[str, Callable[..., Any]] = {
     "dropout": functional.dropout,
     "feature_dropout": functional.dropout2d,
     "alpha_dropout": functional.alpha_dropout,
