@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+from tools import check_kills
 from tools.check_kills import broken_checkpoints, command, differences, killed, write_files
 
 
-def test_a_run_that_is_killed_at_once_and_one_that_lost_a_checkpoint(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_at_once_and_one_that_lost_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_kills, "EPOCHS", 2)
     write_files(tmp_path)
     assert killed(command(tmp_path, "whole"), 0)
     for name in ("whole", "other"):

@@ -42,7 +42,7 @@ def alpha_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAVal
 
 
 def feature_alpha_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
-    """The same with whole channels of x[n, c, ...]."""
+    """Alpha dropout of whole channels of x[n, c, ...]."""
     return _alpha(b, x, p, train, channels(b, x))
 
 
