@@ -120,7 +120,8 @@ def turns(model: Model, row: Row, jobs: Mapping[str, Job], folder: Path, rounds:
             for engine, resident in residents.items():
                 seconds[engine].append(resident.turn())
     if model.reference not in residents:
-        row.verdicts = dict.fromkeys(TARGETS, Verdict("unchecked", f"the reference failed: {failures[model.reference]}"))
+        why = failures[model.reference].replace(str(model.path), model.path.name)  # the page names no folder of a machine
+        row.verdicts = dict.fromkeys(TARGETS, Verdict("unchecked", f"the reference failed: {why}"))
         return
     wanted = arrays(folder / f"{model.reference}.npz")
     for target, engine in TARGETS.items():
@@ -308,7 +309,8 @@ def page(rows: Sequence[Row]) -> str:
         "",
         "Models that packages of the registry ship, and that converters make, compiled with default flags for `host` and `n150`,",
         "compared with the engine each was made for, and timed in turns with it on two threads (`make conformance-real` writes this page).",
-        "Columns `host` and `n150`: largest difference from the reference, or why not; `ms`: median of a run on `host`.",
+        "Columns `host` and `n150`: largest difference from the reference, or why not; `ms`: median of a run on `host`, empty where",
+        "models were compared alone.",
         "Models that are quantized as they run are held to a relative L2 error of 2e-2, those of 8 bits to one of 0.1, float16 to 2e-2.",
         "",
     ]
