@@ -120,7 +120,7 @@ class HloWriter:
         op: str,
         *operands: HloValue,
         shape: Sequence[int] | None = None,
-        dtype: DTypeLike = None,
+        dtype: DTypeLike | None = None,
         attrs: Mapping[str, str] | None = None,
         region: Sequence[str] = (),
     ) -> HloValue:
@@ -165,7 +165,7 @@ class HloWriter:
             return value
         return self.make("broadcast_in_dim", value, shape=shape, attrs={"broadcast_dimensions": integers(places)})
 
-    def elementwise(self, op: str, *operands: HloValue, dtype: DTypeLike = None, attrs: Mapping[str, str] | None = None) -> HloValue:
+    def elementwise(self, op: str, *operands: HloValue, dtype: DTypeLike | None = None, attrs: Mapping[str, str] | None = None) -> HloValue:
         """Write an elementwise op of operands, which are broadcast as numpy does."""
         shape = np.broadcast_shapes(*(value.shape for value in operands))
         return self.make(op, *(self.broadcast(value, shape) for value in operands), dtype=dtype, attrs=attrs)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects import builtin, func
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block
 from xdsl.parser import Parser
 
 from ttc.dialects.core.ir.spec import Spec, spec_of
@@ -44,6 +44,7 @@ def interpreted(text: str, inputs: Sequence[NDArray]) -> list[NDArray]:
 def run_block(block: Block, inputs: Sequence[NDArray]) -> list[NDArray]:
     """What the last op of a block gets; of elementwise ops on arrays as on scalars."""
     values: dict[Any, NDArray] = dict(zip(block.args, inputs, strict=True))
+    op: Any
     for op in block.ops:
         operands = [values[operand] for operand in op.operands]
         name = op.name if isinstance(op, func.ReturnOp) else op.op_name.data.removeprefix("stablehlo.")
@@ -78,11 +79,11 @@ COMPARISONS = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_
 # ---- attributes --------------------------------------------------------------------------------------------------------------------
 
 
-def kind(op: Operation) -> Spec:
+def kind(op: Any) -> Spec:
     return spec_of(op.results[0].type)
 
 
-def numbers(op: Operation, name: str, default: Sequence[int] = ()) -> list[int]:
+def numbers(op: Any, name: str, default: Sequence[int] = ()) -> list[int]:
     """An attribute of integers."""
     found = op.attributes.get(name)
     if isinstance(found, builtin.DenseArrayBase):
@@ -90,13 +91,13 @@ def numbers(op: Operation, name: str, default: Sequence[int] = ()) -> list[int]:
     return list(default) if found is None else [found.value.data]
 
 
-def margins(op: Operation, rank: int) -> list[tuple[int, int]]:
+def margins(op: Any, rank: int) -> list[tuple[int, int]]:
     found = op.attributes.get("padding")
     values = [0] * 2 * rank if found is None else list(found.get_values())
     return [(int(values[2 * i]), int(values[2 * i + 1])) for i in range(rank)]
 
 
-def field(op: Operation, attribute: str, name: str) -> list[int]:
+def field(op: Any, attribute: str, name: str) -> list[int]:
     """A list of integers, or an integer, of an attribute of StableHLO."""
     found = re.search(rf"\b{name} ?= ?(\[[^]]*\]|\d+)", op.attributes[attribute].value.data)
     return [] if found is None else [int(number) for number in re.findall(r"\d+", found[1])]
@@ -105,7 +106,7 @@ def field(op: Operation, attribute: str, name: str) -> list[int]:
 # ---- kernels -----------------------------------------------------------------------------------------------------------------------
 
 
-def constant(op: Operation) -> NDArray:
+def constant(op: Any) -> NDArray:
     attr, spec = op.attributes["value"], kind(op)
     values = np.array(attr.get_values(), np.float64 if spec.dtype.kind == "f" else object)
     return np.broadcast_to(values.reshape(spec.shape if values.size == spec.elements else ()), spec.shape)
@@ -117,19 +118,19 @@ def bordered(x: NDArray, pads: Sequence[tuple[int, int]], value: Any) -> NDArray
     return wide[tuple(slice(max(-low, 0), size - max(-high, 0)) for (low, high), size in zip(pads, wide.shape, strict=True))]
 
 
-def spread(op: Operation, x: NDArray) -> NDArray:
+def spread(op: Any, x: NDArray) -> NDArray:
     shape = [1] * len(kind(op).shape)
     for size, place in zip(x.shape, numbers(op, "broadcast_dimensions"), strict=True):
         shape[place] = size
     return np.broadcast_to(x.reshape(shape), kind(op).shape)
 
 
-def cut(op: Operation, x: NDArray) -> NDArray:
+def cut(op: Any, x: NDArray) -> NDArray:
     entries = zip(*(numbers(op, name) for name in ("start_indices", "limit_indices", "strides")), strict=True)
     return x[tuple(slice(*entry) for entry in entries)]
 
 
-def reduce(op: Operation, *operands: NDArray) -> list[NDArray]:
+def reduce(op: Any, *operands: NDArray) -> list[NDArray]:
     values, found = operands[: len(operands) // 2], list(operands[len(operands) // 2 :])
     axes = numbers(op, "dimensions")
     left = [axis for axis in range(values[0].ndim) if axis not in axes]
@@ -141,7 +142,7 @@ def reduce(op: Operation, *operands: NDArray) -> list[NDArray]:
     return found
 
 
-def reduce_window(op: Operation, x: NDArray, first: NDArray) -> NDArray:
+def reduce_window(op: Any, x: NDArray, first: NDArray) -> NDArray:
     ones = [1] * x.ndim
     sizes, strides, gaps = (numbers(op, f"window_{name}", ones) for name in ("dimensions", "strides", "dilations"))
     wide, found = bordered(x, margins(op, x.ndim), first), np.broadcast_to(first, kind(op).shape)
@@ -152,7 +153,7 @@ def reduce_window(op: Operation, x: NDArray, first: NDArray) -> NDArray:
     return found
 
 
-def dot(op: Operation, a: NDArray, b: NDArray) -> NDArray:
+def dot(op: Any, a: NDArray, b: NDArray) -> NDArray:
     names = [
         [field(op, "dot_dimension_numbers", f"{side}_{role}_dimensions") for role in ("batching", "contracting")] for side in ("lhs", "rhs")
     ]
@@ -166,7 +167,7 @@ def dot(op: Operation, a: NDArray, b: NDArray) -> NDArray:
     return np.einsum(f"{letters[0]},{''.join(letters[1])}->{batch}{free[0]}{free[1]}", a, b)
 
 
-def convolution(op: Operation, x: NDArray, w: NDArray) -> NDArray:
+def convolution(op: Any, x: NDArray, w: NDArray) -> NDArray:
     orders = [re.findall(r"\w", part) for part in re.findall(r"\[([^]]*)\]", op.attributes["dimension_numbers"].value.data)]
     x = x.transpose([orders[0].index(name) for name in "b01f"])
     w = w.transpose([orders[1].index(name) for name in "01io"])
@@ -187,7 +188,7 @@ def convolution(op: Operation, x: NDArray, w: NDArray) -> NDArray:
     return found.transpose(["b01f".index(name) for name in orders[2]])
 
 
-def gather(op: Operation, x: NDArray, indices: NDArray) -> NDArray:
+def gather(op: Any, x: NDArray, indices: NDArray) -> NDArray:
     """For slices that are whole but for the dimensions that are indexed."""
     offsets, targets, (depth,) = (field(op, "dimension_numbers", name) for name in ("offset_dims", "start_index_map", "index_vector_dim"))
     found, index = np.empty(kind(op).shape, x.dtype), indices.reshape(*indices.shape[:depth], -1)
@@ -200,7 +201,7 @@ def gather(op: Operation, x: NDArray, indices: NDArray) -> NDArray:
     return found
 
 
-def scatter(op: Operation, x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
+def scatter(op: Any, x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     """For indices whose last dimension holds places of the first dimensions of x."""
     windows, found = field(op, "scatter_dimension_numbers", "update_window_dims"), x.copy()
     for place in np.ndindex(*updates.shape):
@@ -210,7 +211,7 @@ def scatter(op: Operation, x: NDArray, indices: NDArray, updates: NDArray) -> ND
     return found
 
 
-def sort(op: Operation, *values: NDArray) -> list[NDArray]:
+def sort(op: Any, *values: NDArray) -> list[NDArray]:
     (axis,), found = numbers(op, "dimension"), [value.copy() for value in values]
 
     def before(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
@@ -224,7 +225,7 @@ def sort(op: Operation, *values: NDArray) -> list[NDArray]:
     return found
 
 
-def pad(op: Operation, x: NDArray, value: NDArray) -> NDArray:
+def pad(op: Any, x: NDArray, value: NDArray) -> NDArray:
     return bordered(x, list(zip(numbers(op, "edge_padding_low"), numbers(op, "edge_padding_high"), strict=True)), value)
 
 
@@ -241,7 +242,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "reduce": reduce,
     "reduce_window": reduce_window,
     "reshape": lambda op, x: x.reshape(kind(op).shape),
-    "reverse": lambda op, x: np.flip(x, numbers(op, "dimensions")),
+    "reverse": lambda op, x: np.flip(x, tuple(numbers(op, "dimensions"))),
     "scatter": scatter,
     "slice": cut,
     "sort": sort,
