@@ -23,7 +23,7 @@ REPEATED = {
     """,
     2: """
         Arena Argument Axis Body Buffer Device Elementwise Ends Entries Entry Epoch Finding Findings Function Head Host Job
-        Limits Named Parameter Place Plan Pool Program Queue QueueSetting Ram Range Rates Reading Reduce Rows Run Sampling
+        Limits Named Parameter Place Plan Pool Program Queue QueueSetting Ram Rates Reading Reduce Rows Run Sampling
         Settings Signature Span Store Table Tiles Timeline Traffic Value Values View Window
     """,
 }

@@ -16,7 +16,8 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.nn as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.ir.adapter import DeclaredEffects, TtcOp
+from ttc.dialects.core.ir.adapter import TtcOp
+from ttc.dialects.core.ir.effects import DeclaredEffects
 from ttc.dialects.core.ir.op_classes import collect_ops
 from ttc.dialects.core.ir.spec import STORED_ONLY, Spec, spec_of, tensor_type
 from ttc.dialects.core.plain.interpret import kernel

@@ -34,8 +34,9 @@ from xdsl.utils.exceptions import VerifyException
 import ttc.dialects.tile as package
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
-from ttc.dialects.core.ir.adapter import DeclaredEffects, TtcOp
+from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INT, INTS, STR, STRS
+from ttc.dialects.core.ir.effects import DeclaredEffects
 from ttc.dialects.core.ir.op_classes import collect_ops
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.plain.functions import TensorType, fold_to_tiles

@@ -22,7 +22,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import EffectInstance, IsolatedFromAbove, MemoryEffect
+from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
@@ -60,14 +60,6 @@ def _layout(cls: type[TtcOp]) -> _Layout:
     attributes = frozenset(definition.properties) - {SEGMENTS}
     required = frozenset(name for name in attributes if not isinstance(definition.properties[name], OptPropertyDef))
     return _Layout(tuple(kinds), sized, floats, float_lists, lists, attributes, required)
-
-
-class DeclaredEffects(MemoryEffect):
-    """Tells xDSL that an op is free of side effects unless its class, or that of an op inside it, declares an `EFFECT`."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> set[EffectInstance] | None:
-        return None if any(getattr(inner, "EFFECT", True) for inner in op.walk()) else set()
 
 
 class TtcOp(IRDLOperation):
