@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ttc import profiler as profiler
     from ttc.api import compile
     from ttc.dialects.core.errors import Error, TtcWarning
+    from ttc.executors import inference, training
     from ttc.generation.entry import generator
     from ttc.generation.generator import Generator
     from ttc.generation.sampling import Sampling
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
     from ttc.runtime.program import Program
     from ttc.stages.cutting import cut
-    from ttc.train.entry import inference, training
     from ttc.train.executor import TrainingExecutor
     from ttc.train.hosted import host
     from ttc.train.inference import InferenceExecutor
@@ -93,13 +93,13 @@ _HOMES = {
     "cut": "ttc.stages.cutting",
     "generator": "ttc.generation.entry",
     "host": "ttc.train.hosted",
-    "inference": "ttc.train.entry",
+    "inference": "ttc.executors",
     "load": "ttc.loading",
     "mark_loss": "ttc.marks.ops",
     "probe": "ttc.marks.ops",
     "recompute": "ttc.marks.recomputed",
     "stage": "ttc.marks.stages",
-    "training": "ttc.train.entry",
+    "training": "ttc.executors",
 }
 
 

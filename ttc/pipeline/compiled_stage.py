@@ -73,14 +73,15 @@ class CompiledStage:
         self.name = name
         self._number = number
         self._model = model
-        self._session = session
+        self.session = session
         self._rates = rates
+        self.program = program
         self._description = program.description
         self._training = program.description.training
         entry = program.entry(FORWARD)
         self.inputs = [argument.name for argument in inputs_of(entry)]
         aside = (*added, *(result.name for result in outputs_of(entry) if result.name.startswith((SAVED, OUTPUT))))
-        self._outputs = [result.name for result in outputs_of(entry) if result.name not in aside]
+        self.outputs = [result.name for result in outputs_of(entry) if result.name not in aside]
         self._taps = list(taps)
         self._tapped: dict[str, NDArray[Any]] = {}
         self._cotangents = []
@@ -109,7 +110,7 @@ class CompiledStage:
             found = self._inferred(inputs)
         else:
             if self._kept is None:
-                self._kept = self._session.states(self._changing) if self._changing else {}
+                self._kept = self.session.states(self._changing) if self._changing else {}
             found = self._run(FORWARD, self._named(inputs), keep=number)
         show_outputs(found, microbatch=number, stage=self._number)
         self._tapped = {name: found[name] for name in self._taps if name in found}
@@ -117,7 +118,7 @@ class CompiledStage:
 
     def backward(self, number: int, cotangents: Cotangents) -> Cotangents:
         """Add the gradients of a microbatch to what is accumulated, and return those of its inputs."""
-        by_name = dict(zip(self._outputs, cotangents, strict=True))
+        by_name = dict(zip(self.outputs, cotangents, strict=True))
         given: dict[str, NDArray[Any]] = {}
         for argument in self._cotangents:
             value = by_name.get(argument.name.removeprefix(GRADIENT))
@@ -129,7 +130,7 @@ class CompiledStage:
 
     def gradients(self, divisor: float) -> dict[str, NDArray[Any]]:
         """Return copies of the accumulated gradients by parameter, divided."""
-        found = self._session.states(self._sums)
+        found = self.session.states(self._sums)
         return {name.removeprefix(GRADIENT): value / value.dtype.type(divisor) for name, value in found.items()}
 
     def update(self, divisor: float) -> None:
@@ -139,16 +140,21 @@ class CompiledStage:
             self._clear()
             return
         numbers = dict(self._training.hyper) if self._rates is None else self._rates.hyper(self._model, self._training)
-        self._session.assign({}, {LOSS_COUNT: np.array(divisor, np.float32)})
+        self.session.assign({}, {LOSS_COUNT: np.array(divisor, np.float32)})
         self._run(OPTIMIZER, {name: np.array(value, np.float32) for name, value in numbers.items()})
 
     def forget(self) -> None:
         """Forget held microbatches and gradients; states are again what they were after the last update."""
-        self._session.drop()
+        self.session.drop()
         if self._kept:
-            self._session.assign({}, self._kept)
+            self.session.assign({}, self._kept)
         self._kept = None
         self._clear()
+
+    def use_optimizer(self, optimizer: Any) -> None:
+        """Take the numbers of another optimizer of the same structure."""
+        if self._rates is not None:
+            self._rates.optimizer = optimizer
 
     def step_schedule(self, total: int) -> None:
         """Go on to the learning rate that comes next of so many in all."""
@@ -159,17 +165,17 @@ class CompiledStage:
 
     def parameters(self) -> dict[str, NDArray[Any]]:
         """Return copies of the parameters by name, without those of which the program holds derived tensors alone."""
-        return self._session.parameters()
+        return self.session.parameters()
 
     def buffers(self) -> dict[str, NDArray[Any]]:
         """Return copies of the states that forward passes change, such as running statistics, by name."""
-        return self._session.states(self._changing) if self._changing else {}
+        return self.session.states(self._changing) if self._changing else {}
 
     def set_parameters(self, values: Mapping[str, NDArray[Any]]) -> None:
         """Give parameters new values.  Raises E0801; then nothing has changed."""
         check_parameters(self.name, values, {name: v.shape for name, v in self._description.parameters.items()})
         known = self._description.parameters
-        self._session.assign({name: np.asarray(value, np.dtype(known[name].dtype), order="C") for name, value in values.items()})
+        self.session.assign({name: np.asarray(value, np.dtype(known[name].dtype), order="C") for name, value in values.items()})
 
     def taps(self) -> dict[str, NDArray[Any]]:
         """Return values of ops that are tapped, as the last forward pass had them."""
@@ -177,13 +183,13 @@ class CompiledStage:
 
     def check(self) -> None:
         """Raise E0811 if the process that it runs in has ended."""
-        check = getattr(self._session, "check", None)
+        check = getattr(self.session, "check", None)
         if check is not None:
             check()
 
     def close(self) -> None:
         """Give up memory, and the process that it runs in."""
-        self._session.close()
+        self.session.close()
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------
 
@@ -195,15 +201,15 @@ class CompiledStage:
         return dict(zip(self.inputs, inputs, strict=True))
 
     def _chosen(self, found: Mapping[str, NDArray[Any]]) -> Arrays:
-        return tuple(found[name] for name in self._outputs)
+        return tuple(found[name] for name in self.outputs)
 
     def _run(self, entry: str, inputs: Mapping[str, NDArray[Any]], **kept: int) -> dict[str, NDArray[Any]]:
         try:
-            return self._session.call(entry, inputs, **kept)
+            return self.session.call(entry, inputs, **kept)
         except Error as error:
             raise error.at(f"stage '{self.name}'") from None
 
     def _clear(self) -> None:
         names = [*self._sums, *([LOSS_COUNT] if LOSS_COUNT in self._description.states else [])]
         if names:
-            self._session.assign({}, {name: np.zeros_like(value) for name, value in self._session.states(names).items()})
+            self.session.assign({}, {name: np.zeros_like(value) for name, value in self.session.states(names).items()})

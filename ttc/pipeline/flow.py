@@ -53,7 +53,8 @@ class Flow:
         self._crew = Crew(board, [stage.name for stage in stages]) if threaded else None
         self._held: dict[int, Arrays] = {}
         self._forwarded = self._returned = 0
-        self._values: list[Value] = []
+        self.values: list[Value] = []
+        """The losses of the microbatches that went back in the last run, in order."""
         self.loss = Accumulated()
         """The loss of all microbatches that have gone back since the last update."""
         self._background: int | None = None
@@ -76,7 +77,7 @@ class Flow:
         Raises: what a stage raises, once all have stopped; then nothing of the microbatches is left, gradients included.
         """
         self.settle()
-        self._values = []
+        self.values = []
         run = self._made(training, outputs)
         if self._crew is None:
             self._alone(lambda: self._one_by_one(run, order))
@@ -88,7 +89,7 @@ class Flow:
             back = {work.microbatch for works in order for work in works if work.backward}
             self._forwarded += len(forward)
             self._returned += len(back)
-        return self.loss.add(self._values)
+        return self.loss.add(self.values)
 
     def update(self, divisor: float) -> None:
         """Let all stages update their parameters by gradients that are divided.  Raises what a stage raises."""
@@ -181,7 +182,7 @@ class Flow:
 
     def _made(self, training: bool, outputs: Callable[[Arrays], None]) -> StageRun:
         first = (self._forwarded, self._returned) if training else (0, 0)
-        ends = Ends(self._intake.inputs, self._intake.targets, outputs, self._values.append, self._tap)
+        ends = Ends(self._intake.inputs, self._intake.targets, outputs, self.values.append, self._tap)
         return StageRun(self._board, self.stages, self._links, ends, head=self._head, first=first, held=self._held, training=training)
 
     def _one_by_one(self, run: StageRun, order: Order) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -70,7 +70,7 @@ class Pipeline:
         mode: str = "sequential",
         schedule: str = "1f1b",
         room: int | None = 1024,
-        patience: float = 1.0,
+        patience: float = 0.9,
         clip_norm: float | None = None,
         taps: Mapping[str, Sequence[str]] | None = None,
         verify: Any = None,
@@ -154,9 +154,9 @@ class Pipeline:
         for number, microbatch in enumerate(inputs):
             self._push_one(microbatch)
             if number == 0:
-                self._ready().start(count, lambda arrays: self._give(sink, arrays))
+                self.ready().start(count, lambda arrays: self._give(sink, arrays))
         if not inputs:
-            self._ready().start(count, lambda arrays: self._give(sink, arrays))
+            self.ready().start(count, lambda arrays: self._give(sink, arrays))
         return sink
 
     def _in_one_thread(self, count: int, sink: Sink, inputs: Sequence[Any]) -> None:
@@ -167,7 +167,7 @@ class Pipeline:
         for number in range(count):
             if inputs:
                 self._push_one(inputs[number])
-            self._ready().run(forward_only(len(self._plans), 1), training=False, outputs=lambda arrays: self._give(sink, arrays))
+            self.ready().run(forward_only(len(self._plans), 1), training=False, outputs=lambda arrays: self._give(sink, arrays))
 
     def _push_one(self, microbatch: Any) -> None:
         if isinstance(microbatch, tuple | list):
@@ -200,7 +200,7 @@ class Pipeline:
         if self._mode == "sequential":
             self._intake.require_inputs(count)
         found: list[Any] = []
-        self._ready().run(forward_only(len(self._plans), count), training=True, outputs=lambda arrays: found.append(self._as_given(arrays)))
+        self.ready().run(forward_only(len(self._plans), count), training=True, outputs=lambda arrays: found.append(self._as_given(arrays)))
         return found
 
     def backward(self, count: int = 1) -> float:
@@ -209,7 +209,7 @@ class Pipeline:
         Gradients are added to those that are there.  Raises as `forward` does, and E0804 if fewer have gone forward.
         """
         self._require_loss()
-        flow = self._ready()
+        flow = self.ready()
         if at_least(count, 1, "count") > flow.waiting:
             raise Error("E0804", f"{flow.waiting} microbatches have gone forward, and not back; {count} are asked for", hint="call forward")
         if self._mode == "sequential":
@@ -225,7 +225,7 @@ class Pipeline:
         Raises: E0801 if there are no gradients, or microbatches have not gone back; what stages raise.
         """
         self._require_loss()
-        flow = self._ready()
+        flow = self.ready()
         loss = flow.loss.value
         if flow.waiting:
             raise Error("E0801", f"{flow.waiting} microbatches have gone forward, and not back", hint="call backward")
@@ -242,17 +242,21 @@ class Pipeline:
 
     def step_schedules(self, total: int = 1) -> None:
         """Go on to the next learning rate of all stages.  total: steps of the schedule in all, which some depend on."""
-        for stage in self._ready().stages:
+        for stage in self.ready().stages:
             stage.step_schedule(total)
 
-    def _step(self, accumulate: int, microbatches: int) -> float:
-        """Make one update in the order of the schedule, and return its loss; one that fails changes nothing."""
-        flow = self._ready()
+    def step(self, accumulate: int = 1, microbatches: int = 1, outputs: Callable[[Arrays], None] | None = None) -> float:
+        """Make one update in the order of the schedule, and return its loss; one that fails changes nothing.
+
+        Args:   outputs: is called with those of each microbatch, in order.
+        Raises: as `run_training` does.
+        """
+        flow = self.ready()
         if flow.waiting or not flow.loss.is_empty:
             raise Error("E0801", "there are gradients of other microbatches", hint="call update or clear")
         order = order_of(self._schedule, self._devices, microbatches, self._chunks)
         for _ in range(accumulate):
-            flow.run(order, training=True, outputs=_dropped)
+            flow.run(order, training=True, outputs=outputs or _dropped)
         return self.update()
 
     def run_training(
@@ -291,7 +295,7 @@ class Pipeline:
         sink = self.checkpoints if checkpoints is None else checkpoints
         taken_at, total = -1, epochs if schedule_every == "epoch" else epochs * steps
         for number in range(epochs * steps):
-            loss = self._step(accumulate, microbatches)
+            loss = self.step(accumulate, microbatches)
             put_into(self.losses if losses is None else losses, loss, self._board, "losses")
             if schedule_every == "update" or (number + 1) % steps == 0:
                 self.step_schedules(total)
@@ -309,18 +313,18 @@ class Pipeline:
 
         Raises: E0801 if there are none, E0206 for an unknown stage.
         """
-        return self._ready().gradients(stage)
+        return self.ready().gradients(stage)
 
     def parameters(self, stage: str | None = None) -> dict[str, Any]:
         """Return copies of the parameters: by stage and name, or of one stage by name.  Raises E0206 for an unknown stage."""
-        return self._ready().of(stage, lambda which: which.parameters())
+        return self.ready().of(stage, lambda which: which.parameters())
 
     def set_parameters(self, values: Mapping[str, Any], stage: str | None = None) -> None:
         """Give parameters new values: by stage and name, or of one stage by name.
 
         Raises: E0206 for an unknown stage, E0801 for unknown parameters, and other shapes: then those of that stage have not changed.
         """
-        flow = self._ready()
+        flow = self.ready()
         flow.settle()
         given = {flow.named(name): of_stage for name, of_stage in (values if stage is None else {stage: values}).items()}
         for which, of_stage in given.items():
@@ -328,7 +332,7 @@ class Pipeline:
 
     def pull_weights(self) -> None:
         """Write parameters and running statistics of compiled stages into the modules of PyTorch that they were made of."""
-        flow = self._ready()
+        flow = self.ready()
         flow.settle()
         for plan, stage in zip(self._plans, flow.stages, strict=True):
             if hasattr(plan.module, "named_parameters"):
@@ -340,9 +344,9 @@ class Pipeline:
         """Make the stages now, for inputs like these; default: like those that were pushed.  Raises what compiling raises."""
         self._board.require_open()
         if inputs:
-            self._ready(self._intake.like_the_first("input", inputs))
+            self.ready(self._intake.like_the_first("input", inputs))
         else:
-            self._ready()
+            self.ready()
 
     def shutdown(self) -> None:
         """End threads and processes, and give up all memory; whoever waits gets E0803.  Modules of PyTorch keep their parameters."""
@@ -357,8 +361,8 @@ class Pipeline:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.shutdown()
 
-    def _ready(self, examples: Arrays | None = None) -> Flow:
-        """The stages, made now if they are not.  Raises E0804 if there is nothing to make them for."""
+    def ready(self, examples: Arrays | None = None) -> Flow:
+        """Return the stages, made now if they are not.  Raises E0804 if there is nothing to make them for."""
         self._board.require_open()
         if self._flow is not None:
             return self._flow

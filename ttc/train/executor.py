@@ -9,28 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.arguments import inputs_of
 from ttc.runtime.machine.session import Session
-from ttc.runtime.program import Program
 from ttc.train.host import Host, taken
 from ttc.train.newest import has_changed
 from ttc.train.outputs import OutputMode
 from ttc.train.own_loss import owner_of
 from ttc.train.rates import Numbers, gathered_of, is_stepped, structure_of
-from ttc.train.replicas import Replicas
+from ttc.train.replicas import Trains
 from ttc.train.rows import Rows, parts, rows_of
 from ttc.train.shapes import Shape, shapes_of
 from ttc.train.signatures import CompiledByCalls, signature_of
-from ttc.train.updates import BACKWARD, FORWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates
+from ttc.train.updates import FORWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Updates
 from ttc.train.weights import ModuleWeights
 
 LOSS_SCALE = "loss_scale.scale"
 """The state by which the accumulated gradients are too large."""
-Build = Callable[[Any, tuple[Any, ...] | None], Program]
+Build = Callable[[Any, tuple[Any, ...] | None], "Trains"]
 """Compiles the model with an optimizer for example inputs of a microbatch; None: for shapes that it has itself."""
 
 
-class TrainingExecutor(CompiledByCalls[Replicas]):
+class TrainingExecutor(CompiledByCalls[Trains]):
     """Trains a model.  Called with inputs and targets it does one or several updates; `forward`, `backward` and `update` do one in steps.
 
     Learning rates and other numbers of the optimizer are read at every call.  The model's own parameters keep their values until
@@ -43,7 +41,6 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         targets: how many arrays the loss takes besides; None: there is no loss.
         ready: whether it is compiled now, for its own shapes alone, and not for those of calls.
         rows: how those of a call are divided.
-        reduction: of gradients over microbatches: `mean` or `sum`.
         output: which outputs calls give.
         loss_rows: `mean`: calls give the loss of all rows; `output`: losses of microbatches, chosen as outputs are.
         recompile: `again` or `error`, for calls of other shapes.
@@ -58,12 +55,11 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         targets: int | None = 1,
         ready: bool = False,
         rows: Rows = Rows(),  # noqa: B008 - a frozen record
-        reduction: str = "mean",
         output: OutputMode = OutputMode("all"),  # noqa: B008
         loss_rows: str = "mean",
         recompile: str = "again",
     ) -> None:
-        super().__init__(recompile, Replicas.close)
+        super().__init__(recompile, lambda made: made.close())
         self._model = model
         self._owner = owner_of(model)
         self._host = Host(model)
@@ -73,10 +69,9 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         self._targets, self._has_loss = targets or 0, targets is not None
         self._ready_made = ready
         self._rows = rows
-        self._reduction = reduction
         self._output = output
         self._loss_rows = loss_rows
-        self._replicas: Replicas | None = None
+        self._replicas: Trains | None = None
         self._numbers = Numbers()
         self._examples: tuple[Any, ...] | None = None
         self._key: tuple[Any, ...] = ()
@@ -176,8 +171,7 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         if self._inputs is None or self._replicas is None:
             raise Error("E0801", "there are no inputs to go back to", hint="call forward() first, once for each backward()")
         updates, inputs = self._replicas.first, self._inputs
-        names = [a.name for a in inputs_of(self.session.entry(BACKWARD)) if a.name not in inputs]
-        found = updates.accumulate({**inputs, **_named([taken(target) for target in targets], names)})
+        found = updates.accumulate({**inputs, **_named([taken(target) for target in targets], updates.returned)})
         self._inputs, self._accumulated = None, self._accumulated + 1
         return None if updates.training.loss is None else self._host.given(np.asarray(found.loss, np.float32))
 
@@ -222,6 +216,8 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         same = self._replicas is None or structure_of(before, self._model) == structure_of(optimizer, self._model)
         self._optimizer = optimizer
         if same:
+            if self._replicas is not None:
+                self._replicas.use_optimizer(optimizer)
             return
         try:
             made = self._compiled()
@@ -321,11 +317,10 @@ class TrainingExecutor(CompiledByCalls[Replicas]):
         assert self._replicas is not None
         return self._replicas.first
 
-    def _compiled(self) -> Replicas:
-        program = self._build(self._optimizer, self._examples)
-        return Replicas(program, self._rows.replicas, self._reduction)
+    def _compiled(self) -> Trains:
+        return self._build(self._optimizer, self._examples)
 
-    def _use(self, made: Replicas) -> None:
+    def _use(self, made: Trains) -> None:
         """Go on with these programs; parameters and states that there were before keep their values."""
         before = self._replicas
         if made is before:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,31 @@ from ttc.train.updates import DRAWN, GRADIENT, LOSS_COUNT, SLOT, Outcome, Update
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+
+class Trains(Protocol):
+    """Makes the updates of a training executor: a whole model in replicas, or one in stages."""
+
+    @property
+    def first(self) -> Any:
+        """Makes single steps, and has the session whose weights count: `Updates`, or what has its attributes."""
+        ...
+
+    def update(self, rows: Mapping[str, NDArray[Any]], hyper: Mapping[str, float], *, separate: bool) -> list[list[Outcome]]:
+        """Update the parameters by the gradients of the loss over all rows; for each replica its outcomes."""
+        ...
+
+    def use_optimizer(self, optimizer: Any) -> None:
+        """Take the numbers of another optimizer of the same structure."""
+        ...
+
+    def spread(self) -> None:
+        """Give all replicas the weights of the first, and no gradients."""
+        ...
+
+    def close(self) -> None:
+        """End what runs, and give up the memory of all sessions."""
+        ...
 
 
 class Replicas:
@@ -76,6 +101,9 @@ class Replicas:
         for updates in self.all[1:]:
             updates.session.assign(parameters, states)
             updates.clear()
+
+    def use_optimizer(self, optimizer: Any) -> None:
+        """Do nothing: the numbers of an optimizer come with every update."""
 
     def close(self) -> None:
         """Give up the memory of all sessions."""

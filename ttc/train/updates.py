@@ -96,6 +96,8 @@ class Updates:
         self.session = session
         self.training = training
         self.columns = columns_of(session, training)
+        self.returned = [a.name for a in inputs_of(session.entry(BACKWARD)) if a.name not in training.inputs]
+        """Names of what `accumulate` takes beside the model's inputs: targets of the loss, or gradients of outputs."""
         self.batch = int(training.batch or 1)
         """Rows of a microbatch."""
         self.replica = 0

@@ -54,7 +54,7 @@ def left() -> tuple[int, set[str], set[str], int]:
 
 def processes_of(pipeline: Any) -> dict[str, int]:
     """Numbers of processes by stage."""
-    sessions = {stage.name: getattr(stage, "_session", None) for stage in pipeline._flow.stages}  # noqa: SLF001 - nobody else needs them
+    sessions = {stage.name: getattr(stage, "session", None) for stage in pipeline._flow.stages}  # noqa: SLF001 - nobody else needs them
     return {name: session.process for name, session in sessions.items() if isinstance(session, RemoteSession)}
 
 
@@ -280,7 +280,7 @@ pipeline = ttc.Pipeline([("host", {archive!r})], mode="processes", patience=60)
 pipeline.push(np.zeros((2, 4), np.float32))
 pipeline.run_inference(0)
 pipeline.outputs.get()
-print(pipeline._flow.stages[0]._session.process, flush=True)
+print(pipeline._flow.stages[0].session.process, flush=True)
 if {interrupted}:
     threading.Timer(0.2, os.kill, (os.getpid(), {interrupted})).start()
     try:

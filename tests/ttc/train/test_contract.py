@@ -36,7 +36,7 @@ class Case:
 
     Args:
         batch, iterations, accumulate, replicas: factors of the rows of a call.
-        stages: of a pipeline; 1: there is none, and an executor is called.
+        stages: of the model; 1: it is whole.
         schedule: of the stages; four stages are interleaved on two devices.
         recompute: which values backward passes compute again.
         loss: its name; some targets of cross_entropy do not count.
@@ -121,8 +121,11 @@ def expected(case: Case, x: Any, y: Any) -> tuple[list[Any], list[list[Any]]]:
 def by_executor(case: Case, x: Any, y: Any) -> tuple[list[Any], list[list[Any]]]:
     """Parameters after one call of an executor, and then the gradients of the first update's rows, which microbatches accumulate."""
     model = torch.nn.Sequential(*layers(case))
-    factors = {"iterations": case.iterations, "accumulate": case.accumulate, "replicas": case.replicas, "recompute": case.recompute}
-    with ttc.training(model, loss=case.loss, optimizer=case.optimizer, target="host", threads=1, **factors) as executor:
+    replicas = case.microbatches // case.accumulate  # one for each turn of two devices
+    factors = {"iterations": case.iterations, "accumulate": case.accumulate, "replicas": replicas, "recompute": case.recompute}
+    stages = {"devices": devices_of(case), "plan": {str(n): n for n in range(case.stages)}, "schedule": case.schedule}
+    own = stages if case.stages > 1 else {"target": "host"}
+    with ttc.training(model, loss=case.loss, optimizer=case.optimizer, threads=1, **factors, **own) as executor:
         executor(x, y)
         executor.pull_weights()
         for part, target in list(zip(x.split(case.batch), y.split(case.batch), strict=True))[: case.microbatches]:
@@ -130,6 +133,14 @@ def by_executor(case: Case, x: Any, y: Any) -> tuple[list[Any], list[list[Any]]]
             executor.backward(target)
         found = executor.grads()
     return [p.detach() for p in model.parameters()], [[found[name] for name, _ in model.named_parameters()]]
+
+
+def devices_of(case: Case) -> list[Any]:
+    """A device for each stage; two that take turns where stages are interleaved."""
+    if not case.interleaves:
+        return ["host"] * case.stages
+    turns = [ttc.Device("host", name=f"d{number}", recompute=case.recompute) for number in range(2)]
+    return turns * 2
 
 
 def by_pipeline(case: Case, x: Any, y: Any) -> tuple[list[Any], list[list[Any]]]:
@@ -172,11 +183,12 @@ def recorded_gradients() -> Iterator[dict[str, list[Any]]]:
 def test_gradients_of_an_update_are_those_of_the_loss_over_all_its_rows(case: Case) -> None:
     x, y = rows(case)
     weights, gradients = expected(case, x, y)
-    found, found_gradients = by_executor(case, x, y) if case.stages == 1 else by_pipeline(case, x, y)
-    check_alike(f"{case}, weight", found, weights)
-    wanted = gradients[-1:] if case.stages == 1 else gradients[:-1]
-    for number, (own, theirs) in enumerate(zip(found_gradients, wanted, strict=True)):
-        check_alike(f"{case}, update {number}, gradient", own, theirs)
+    drivers = [(by_executor, gradients[-1:]), *([(by_pipeline, gradients[:-1])] if case.stages > 1 else [])]
+    for driver, wanted in drivers:
+        found, found_gradients = driver(case, x, y)
+        check_alike(f"{driver.__name__}, {case}, weight", found, weights)
+        for number, (own, theirs) in enumerate(zip(found_gradients, wanted, strict=True)):
+            check_alike(f"{driver.__name__}, {case}, update {number}, gradient", own, theirs)
 
 
 def check_alike(what: str, found: list[Any], wanted: list[Any]) -> None:

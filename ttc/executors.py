@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.loading import chosen_engine
 from ttc.losses import Output, loss_of
 from ttc.options import RunOptions, resolve
+from ttc.pipeline.staged import Staged
 from ttc.runtime.program import Program, build_program
 from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
@@ -20,6 +21,7 @@ from ttc.train.executor import TrainingExecutor
 from ttc.train.inference import InferenceExecutor
 from ttc.train.outputs import OutputMode
 from ttc.train.own_loss import is_own_loss, with_loss
+from ttc.train.replicas import Replicas, Trains
 from ttc.train.rows import Rows
 from ttc.train.updates import MARKED_LOSS
 
@@ -32,8 +34,19 @@ _NOT_IN_INFERENCE = {
 """Options of training, and what to do instead."""
 
 
-def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inputs: Any = None, **option_fields: Any) -> TrainingExecutor:
-    """Make an executor that trains a model.
+def training(
+    model: Any,
+    *,
+    loss: Any = None,
+    optimizer: Any = None,
+    example_inputs: Any = None,
+    devices: Sequence[Any] | None = None,
+    plan: Mapping[str, int] | None = None,
+    schedule: str = "1f1b",
+    mode: str = "sequential",
+    **option_fields: Any,
+) -> TrainingExecutor:
+    """Make an executor that trains a model, whole or in stages on devices: the numbers are the same.
 
     A PyTorch module is compiled with the first call, for its rows, unless example inputs are given; a file at once.
 
@@ -44,28 +57,30 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
         optimizer: name, record of `ttc.optim`, or instance of `torch.optim` over the module's parameters, whose learning rates are read at
             every call; None: gradients are accumulated, and read with `grads`.
         example_inputs: of one microbatch, as `ttc.compile` takes them.
+        devices: one for each stage that a PyTorch module is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
+        plan, schedule, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in the model.
         option_fields: fields of UpdateOptions (accumulate, iterations, replicas, output, ...), of RunOptions (engine, threads), and what
             `ttc.compile` takes: target, format, clip_norm, loss_scale, ...
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
     """
-    updates, running = _taken(UpdateOptions, option_fields), _running(option_fields)
-    if "microbatches" in option_fields:
-        raise Error("E0101", "there is no option 'microbatches'", hint="accumulate=N adds up the gradients of N microbatches")
-    if option_fields.get("stash"):
-        raise Error(
-            "E0101", "'stash' means nothing here: an executor goes forward and back in one program", hint="ttc.Pipeline keeps values"
-        )
+    updates, of_devices = _taken(UpdateOptions, option_fields), dict(option_fields)
+    running = _running(option_fields)
+    _check(option_fields)
+    if devices is not None:
+        return _in_stages(model, loss, optimizer, example_inputs, updates, Staged(devices, plan, schedule, mode, of_devices))
+    if plan is not None:
+        raise Error("E0101", "a plan says which stages run on which devices", hint="add devices=[...], one for each stage")
     if loss == "marked":
         loss = Output(MARKED_LOSS)
     elif is_own_loss(loss):
         model, loss = with_loss(model, loss), Output(MARKED_LOSS)
     fields = {**option_fields, "loss": loss, "microbatches": updates.accumulate, **({"training": True} if loss is None else {})}
 
-    def build(optimizer: Any, examples: tuple[Any, ...] | None) -> Program:
+    def build(optimizer: Any, examples: tuple[Any, ...] | None) -> Trains:
         chosen = example_inputs if examples is None else examples
         known = {name: value for name, value in fields.items() if value is not None}
         found = compile(model, chosen, optimizer=optimizer, **known) if optimizer is not None else compile(model, chosen, **known)
-        return _on(found, running)
+        return Replicas(_on(found, running), updates.replicas, updates.reduction)
 
     return TrainingExecutor(
         model,
@@ -73,11 +88,40 @@ def training(model: Any, *, loss: Any = None, optimizer: Any = None, example_inp
         build,
         targets=None if loss is None else 0 if isinstance(loss_of(loss), Output) else 1,
         ready=example_inputs is not None or not hasattr(model, "named_parameters"),
-        rows=Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch),
-        reduction=updates.reduction,
-        output=OutputMode.of(updates.output),
-        loss_rows=updates.loss_rows,
-        recompile=updates.recompile,
+        **_of_calls(updates),
+    )
+
+
+def _check(option_fields: Mapping[str, Any]) -> None:
+    """Raise E0101 for options of `ttc.compile` that executors of training have no use for."""
+    if "microbatches" in option_fields:
+        raise Error("E0101", "there is no option 'microbatches'", hint="accumulate=N adds up the gradients of N microbatches")
+    if option_fields.get("stash"):
+        raise Error(
+            "E0101", "'stash' means nothing here: an executor goes forward and back in one program", hint="ttc.Pipeline keeps values"
+        )
+
+
+def _of_calls(updates: UpdateOptions) -> dict[str, Any]:
+    """What a training executor is told of the rows and results of its calls."""
+    return {
+        "rows": Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch),
+        "output": OutputMode.of(updates.output),
+        "loss_rows": updates.loss_rows,
+        "recompile": updates.recompile,
+    }
+
+
+def _in_stages(model: Any, loss: Any, optimizer: Any, example_inputs: Any, updates: UpdateOptions, staged: Staged) -> TrainingExecutor:
+    """The executor of a model in stages."""
+    staged.check(model, loss, example_inputs, updates.reduction)
+    targets = 0 if not is_own_loss(loss) and isinstance(loss_of(loss), Output) else 1
+    return TrainingExecutor(
+        model,
+        optimizer,
+        lambda chosen, examples: staged.made(model, loss, chosen, examples or (), targets, updates.replicas, updates.accumulate),
+        targets=targets,
+        **_of_calls(updates),
     )
 
 

@@ -1,0 +1,1 @@
+../../../ttc/executors.py
