@@ -7,6 +7,7 @@ VENV := .venv$(if $(filter file,$(origin PYTHON)),,-$(shell $(PYTHON) -c 'import
 BIN := $(VENV)/bin
 # Types are those of Python 3.11, for which alone every framework has a build.
 TYPE := $(if $(filter file,$(origin PYTHON)),type)
+PYTHON_TTNN ?= $(shell for name in python3.12 python3.10; do $$name --version >/dev/null 2>&1 && command -v $$name && break; done)
 WORKERS ?= 2
 # Tests start many processes: what Python has compiled is kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
@@ -120,6 +121,9 @@ conformance-export: $(VENV)/.peers  ## export 24 small networks for TT-NN, as ON
 	$(BIN)/python -m pytest -q -n 2 tests/ttc/exporters/stablehlo
 	$(BIN)/python tools/check_exports.py --jax
 
+conformance-ttnn: $(VENV)/.test .venv-ttnn/.ttnn  ## run exported modules on mock devices of the real TT-NN (PYTHON_TTNN=: a Python 3.12 or 3.10); RECORD=1 renews the answers that tests read
+	$(BIN)/python tools/check_ttnn.py --python .venv-ttnn/bin/python $(if $(RECORD),--record)
+
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1
 
@@ -155,6 +159,13 @@ $(VENV)/.venv:
 
 $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[demo]'
+	touch $@
+
+# TT-NN has wheels for two Pythons, and asks for another numpy than ttc: it gets an environment of its own.
+.venv-ttnn/.ttnn:
+	@[ -n "$(PYTHON_TTNN)" ] || { echo "error: TT-NN has wheels for Python 3.12 and 3.10 alone, and neither is there: name one by PYTHON_TTNN="; exit 2; }
+	$(PYTHON_TTNN) -m venv .venv-ttnn
+	.venv-ttnn/bin/python -m pip install --quiet 'ttnn>=0.81,<0.82'
 	touch $@
 
 $(VENV)/.peers: $(VENV)/.test pyproject.toml

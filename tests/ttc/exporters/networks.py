@@ -191,17 +191,17 @@ BUILDERS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = 
 
 
 @cache
-def network(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """A network in evaluation mode, and inputs; the same every time."""
+def network(name: str, batch: int = 1) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A network in evaluation mode, and inputs, each row as often as the batch says; the same every time."""
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
         model, inputs = BUILDERS[name]()
-    return model.eval(), inputs
+    return model.eval(), tuple(value.repeat(batch, *[1] * (value.dim() - 1)) for value in inputs)
 
 
-def saved(name: str, folder: Path) -> Path:
+def saved(name: str, folder: Path, batch: int = 1) -> Path:
     """The network as a file of torch.export."""
-    model, inputs = network(name)
+    model, inputs = network(name, batch)
     path = folder / f"{name}.pt2"
     with torch.no_grad():
         torch.export.save(torch.export.export(model, inputs), path)

@@ -13,12 +13,14 @@ from safetensors.torch import load
 from tests.ttc.exporters.ttnn import stand_in
 
 
-def run_module(files: Mapping[str, bytes], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What the exported module gives, tensors of torch by name."""
+def run_module(
+    files: Mapping[str, bytes], inputs: Mapping[str, Any], ttnn: Any = stand_in, device: stand_in.Device | None = None
+) -> dict[str, Any]:
+    """What the exported module gives, tensors of torch by name.  ttnn: what it imports by this name."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "ttnn", stand_in)
+        patch.setitem(sys.modules, "ttnn", ttnn)
         module = types.ModuleType("exported")
         exec(compile(files["model.py"], "model.py", "exec"), vars(module))
-        device = stand_in.Device()
+        device = device or stand_in.Device()
         module.prepare(device, load(files["weights.safetensors"]))
         return module.forward(device, inputs)

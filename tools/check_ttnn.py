@@ -1,0 +1,150 @@
+"""Export networks of 24 architectures for TT-NN, and run them on mock devices of the real TT-NN.
+
+    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,p150] [--batches 1,8] [--networks t5,swin]
+
+TT-NN checks every call, chooses its kernels, and places all tensors in L1 and DRAM; numbers are not computed.  Exit status 1 if it
+refuses a call, or if tensors and kernels' buffers need more L1 than a core has; 2 without a Python that has TT-NN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import torch
+from safetensors.torch import load
+
+import checkout  # noqa: F401
+from ttc.dialects.core.errors import Error
+from ttc.exporters.graph import graph_of
+from ttc.exporters.ttnn.export import export
+from ttc.options import CompileOptions
+from ttnn_machines import MACHINES
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests have the networks, and the record of answers
+from tests.ttc.exporters.networks import BUILDERS, network, saved  # noqa: E402
+from tests.ttc.exporters.ttnn.calls import write_answers  # noqa: E402
+from ttnn_remote import Refusal, Remote, install_stub  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network on one machine.
+
+    Args:
+        calls: of TT-NN that were made.
+        peak_bytes: of L1 that the fullest core held, tensors and kernels' buffers.
+        refused: TT-NN's message; empty: all calls were accepted.
+    """
+
+    network: str
+    machine: str
+    batch: int
+    calls: int = 0
+    peak_bytes: int = 0
+    refused: str = ""
+
+
+def measured(remote: Remote, name: str, batch: int, machine: str) -> Row:
+    """Export a network, and run it on a mock device."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = saved(name, Path(folder), batch)
+        try:
+            graph = graph_of(path, CompileOptions(target=remote.machine.target))
+            files = export(graph)
+        except Error as error:
+            return Row(name, machine, batch, refused=f"{error.code}: {error.message}")
+    _, inputs = network(name, batch)
+    before = remote.calls
+    try:
+        peak = run(remote, files, dict(zip(graph.inputs, inputs, strict=True)))
+    except Refusal as refusal:
+        return Row(name, machine, batch, remote.calls - before, refused=str(refusal).partition("backtrace")[0].strip())
+    fits = "" if peak <= remote.core_bytes else f"a core needs {peak:,} bytes of L1 and has {remote.core_bytes:,}"
+    return Row(name, machine, batch, (remote.calls - before) // 2, peak, fits)
+
+
+def run(remote: Remote, files: dict[str, bytes], inputs: dict[str, torch.Tensor]) -> int:
+    """Run an exported module twice: TT-NN gives tensors addresses, then counts kernels' buffers; returns the peak of a core's L1."""
+    peak = 0
+    for place in (True, False):
+        with mock.patch.dict(sys.modules, {"ttnn": remote.module}):
+            module = types.ModuleType("exported")
+            exec(compile(files["model.py"], "model.py", "exec"), vars(module))
+        remote.ask(do="begin", place=place)
+        try:
+            module.prepare(remote.device, load(files["weights.safetensors"]))
+            module.forward(remote.device, inputs)
+        finally:
+            module.PREPARED.clear()
+            peak = remote.ask(do="end")
+    return peak
+
+
+def has_ttnn(python: Path) -> bool:
+    """Whether a Python is there and has TT-NN."""
+    try:
+        return (
+            subprocess.run([python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('ttnn') is None)"], check=False).returncode
+            == 0
+        )
+    except OSError:
+        return False
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return a table of Markdown: a row a network and batch, machines side by side."""
+    machines = list(dict.fromkeys(row.machine for row in rows))
+    lines = [
+        "| network | batch | " + " | ".join(f"{name}: calls | L1 of a core, kB" for name in machines) + " |",
+        "|---|---|" + "---|---|" * len(machines),
+    ]
+    for key in dict.fromkeys((row.network, row.batch) for row in rows):
+        cells = [
+            f"{row.calls} | {row.peak_bytes / 1e3:.0f}" if not row.refused else "refused | "
+            for row in rows
+            if (row.network, row.batch) == key
+        ]
+        lines.append(f"| {key[0]} | {key[1]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the tool; returns the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--python", type=Path, required=True, help="a Python that has TT-NN installed")
+    parser.add_argument("--machines", default="n150,p150")
+    parser.add_argument("--batches", default="1,8")
+    parser.add_argument("--networks", default=",".join(BUILDERS))
+    parser.add_argument("--record", action="store_true", help="write the answers of the first machine, batch 1, where tests find them")
+    options = parser.parse_args(arguments)
+    if not has_ttnn(options.python):
+        print(f"error: {options.python} has no TT-NN: `make conformance-ttnn` sets up one that has", file=sys.stderr)
+        return 2
+    install_stub(options.python)
+    rows: list[Row] = []
+    answers: list[tuple[str, str]] = []
+    for machine in options.machines.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            remote = Remote(options.python, MACHINES[machine], Path(folder))
+            for batch in map(int, options.batches.split(",")):
+                for name in options.networks.split(","):
+                    rows.append(measured(remote, name, batch, machine))
+                    print(f"{machine}, batch {batch}: {name}: {rows[-1].refused or 'accepted'}", file=sys.stderr)
+                answers = answers or list(remote.answers)
+            remote.close()
+    print(table(rows))
+    if options.record:
+        write_answers(answers)
+    return 1 if any(row.refused for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
