@@ -1,6 +1,6 @@
 """Export networks of 24 architectures for TT-NN, and run them on mock devices of the real TT-NN.
 
-    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,p150] [--batches 1,8] [--networks t5,swin]
+    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,t3k] [--batches 1,8] [--networks t5,swin]
 
 TT-NN checks every call, chooses its kernels, and places all tensors in L1 and DRAM; numbers are not computed.  Exit status 1 if it
 refuses a call, or if tensors and kernels' buffers need more L1 than a core has; 2 without a Python that has TT-NN.
@@ -23,7 +23,7 @@ from safetensors.torch import load
 
 import checkout  # noqa: F401
 from ttc.dialects.core.errors import Error
-from ttc.exporters.graph import graph_of
+from ttc.exporters.graph import divided_graph_of
 from ttc.exporters.ttnn.export import export
 from ttc.options import CompileOptions
 from ttnn_machines import MACHINES
@@ -53,15 +53,16 @@ class Row:
 
 
 def measured(remote: Remote, name: str, batch: int, machine: str) -> Row:
-    """Export a network, and run it on a mock device."""
+    """Export a network, and run it on a mock device; batch: rows of each chip."""
+    rows = batch * remote.machine.chips
     with tempfile.TemporaryDirectory() as folder:
-        path = saved(name, Path(folder), batch)
+        path = saved(name, Path(folder), rows)
         try:
-            graph = graph_of(path, CompileOptions(target=remote.machine.target))
-            files = export(graph)
+            whole, graph = divided_graph_of(path, CompileOptions(target=remote.machine.target), remote.machine.chips)
+            files = export(graph, whole=whole)
         except Error as error:
             return Row(name, machine, batch, refused=f"{error.code}: {error.message}")
-    _, inputs = network(name, batch)
+    _, inputs = network(name, rows)
     before = remote.calls
     try:
         peak = run(remote, files, dict(zip(graph.inputs, inputs, strict=True)))
@@ -120,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", type=Path, required=True, help="a Python that has TT-NN installed")
-    parser.add_argument("--machines", default="n150,p150")
+    parser.add_argument("--machines", default=",".join(MACHINES), help="chips of a machine with several divide the batch")
     parser.add_argument("--batches", default="1,8")
     parser.add_argument("--networks", default=",".join(BUILDERS))
     parser.add_argument("--record", action="store_true", help="write the answers of the first machine, batch 1, where tests find them")

@@ -69,7 +69,7 @@ class StreamBatch(Pass):
         samples = asked or microbatch(size, [spec_of(v.type) for v in carried])
         if samples == size or not rewriter.allow("stream-batch", function):
             return
-        _resize(function, carried, size, samples)
+        resize_batch(function, carried, size, samples)
         rewriter.applied(function, f"a batch of {size} is streamed as {size // samples} microbatches of {samples}", samples=samples)
 
 
@@ -128,8 +128,13 @@ def _padded_tiles(spec: Spec, size: int, samples: int) -> int:
     return -(-rows // 32) * -(-cols // 32)
 
 
-def _resize(function: func.FuncOp, carried: set[SSAValue], size: int, samples: int) -> None:
-    """Give every value that carries the batch its microbatch shape, by inferring all types anew."""
+def resize_batch(function: func.FuncOp, carried: set[SSAValue], size: int, samples: int) -> None:
+    """Give every value that carries the batch its microbatch shape, by inferring all types anew.
+
+    Args:
+        carried: the values, as `batch_carriers` finds them.
+        size, samples: of the batch and the microbatch.
+    """
     arguments, results = ports(function)
     streamed = [a in carried for a in function.body.block.args]
     for argument in list(function.body.block.args):

@@ -25,6 +25,7 @@ from ttc.options import CompileOptions
     "--format", metavar="FORMAT", help="How tensors are stored, as for `ttc compile`; default: 16 bits for ttnn, the model's own else."
 )
 @click.option("--fidelity", metavar="FIDELITY", help="Passes of the device's multiplier, as for `ttc compile`.")
+@click.option("--chips", metavar="N", help="Chips that divide the batch (ttnn), or that a program is spread over (netlist).")
 @click.option("--batch", metavar="N", help="Size of every dynamic leading dimension.")
 @click.option("--shape", multiple=True, metavar="NAME=1x3x224x224", help="Shape of an input with dynamic dimensions (repeatable).")
 @click.option(

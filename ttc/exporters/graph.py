@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects import func
 
 from ttc.compiler.driver import compile_path
 from ttc.compiler.source import is_text
@@ -20,7 +21,8 @@ from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
-from ttc.passes.base import Instrument
+from ttc.passes.base import Instrument, Unit
+from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
 
 LEAVES = ("ttc.constant", "ttc.param", "ttc.state")
 ROWS_FIRST = "nn:fuse-bias@2"
@@ -78,23 +80,54 @@ def graph_of(
         channels_first: leave convolutions with channels first, as models have them.
     Raises: E0101 for an archive or a program that has to be named; what compilation raises.
     """
+    stop = ROWS_FIRST if channels_first and not is_text(path, options) else "nn"
+    return _graph(*_compiled(path, replace(options, to=stop), program, instruments))
+
+
+def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: str | None = None) -> tuple[ModelGraph, ModelGraph]:
+    """Compile a model whose batch chips divide among them; returns its program for all rows, and that for the rows of one chip.
+
+    Both have the same ops in the same order; shapes tell which values hold rows of the batch.  For one chip they are the same.
+
+    Raises: E0101 for a batch that the chips do not divide; E0503 if rows may depend on each other; what `graph_of` raises.
+    """
+    unit, function = _compiled(path, replace(options, to="nn"), program, ())
+    whole = _graph(unit, function)
+    if chips == 1:
+        return whole, whole
+    carried, reason = batch_carriers(function)
+    size = whole.function.inputs[0].shape[0] if carried else 1
+    if size % chips or size < chips:
+        raise Error("E0101", f"{chips} chips cannot divide a batch of {size}", hint="give one that they divide by --batch or --shape")
+    if reason is not None:
+        raise Error("E0503", f"the batch cannot be divided over {chips} chips: {reason}")
+    resize_batch(function, carried, size, size // chips)
+    return whole, _graph(unit, function)
+
+
+def _compiled(path: Path, options: CompileOptions, program: str | None, instruments: Sequence[Instrument]) -> tuple[Unit, func.FuncOp]:
+    """Compile as far as the options say; returns the unit, and the function of the program."""
     if path.suffix.lower() == ".tti":
         message = f"{path.name} holds no ops of dialect nn: an archive has a netlist alone"
         raise Error("E0101", message, hint="export from the model, or from the text that `ttc compile --to nn` writes")
-    stop = ROWS_FIRST if channels_first and not is_text(path, options) else "nn"
-    unit = compile_path(path, replace(options, to=stop), instruments).unit
+    unit = compile_path(path, options, instruments).unit
     functions = {function.sym_name.data: function for function in entry_functions(unit.module)}
     name = program or next(iter(functions))
     if name not in functions:
         raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, functions))
     if program is None and len(functions) > 1:
         raise Error("E0101", f"the model has {len(functions)} programs", hint=f"choose one with --program: {', '.join(functions)}")
-    arguments, results = ports(functions[name])
+    return unit, functions[name]
+
+
+def _graph(unit: Unit, function: func.FuncOp) -> ModelGraph:
+    """Return a function of IR as a plain program."""
+    arguments, results = ports(function)
     return ModelGraph(
         str(module_attr(unit.module, "model") or "model"),
         tuple(port.name for port in arguments),
         tuple(ProgramOutput(port.name, port.updates) for port in results),
-        plain_block(functions[name].body.block),
+        plain_block(function.body.block),
         unit.weights,
         unit.target,
     )

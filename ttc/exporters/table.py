@@ -23,20 +23,22 @@ class Exporter:
         suffix: of the one file that is written; None for a folder of several.
         formats: of `--format` that it takes beside the default; None where they are the compilation's.  Empty: the model's own types are
             written, and no device multiplies, so that `--fidelity` says nothing either.
+        has_chips: whether `--chips` spreads what is written.
     """
 
     what: str
     module: str
     suffix: str | None
     formats: tuple[str, ...] | None
+    has_chips: bool = True
 
 
 EXPORTERS: dict[str, Exporter] = {
     "ttnn": Exporter(
         "a folder of a Python module for TT-NN and its weights", "ttc.exporters.ttnn.entry", None, ("Float32", "Float16_b", "Bfp8_b")
     ),
-    "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", ()),
-    "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", ()),
+    "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", (), has_chips=False),
+    "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", (), has_chips=False),
     "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None),
 }
 
@@ -55,12 +57,14 @@ def exported(name: str, path: Path, options: CompileOptions, program: str | None
     Args:
         path: a model, IR text, or an archive where the format is made of netlists.
         program: which of several programs of the model.
-    Raises: E0101 for a format of numbers or a fidelity that the exporter does not write, E0503 for ops that it has no form of, all at
-        once; what compilation raises.
+    Raises: E0101 for a format of numbers, a fidelity or chips that the exporter does not write, E0503 for ops that it has no form of, all
+        at once; what compilation raises.
     """
     found = exporter(name)
     if found.formats is not None:
         _require_format(name, found.formats, options)
+    if options.chips is not None and not found.has_chips:
+        raise Error("E0101", f"--to {name} does not write programs for several chips", hint="leave out --chips")
     return importlib.import_module(found.module).exported(path, options, program)
 
 

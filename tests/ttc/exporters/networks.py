@@ -192,11 +192,11 @@ BUILDERS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = 
 
 @cache
 def network(name: str, batch: int = 1) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """A network in evaluation mode, and inputs, each row as often as the batch says; the same every time."""
+    """A network in evaluation mode, and inputs, the same every time; further rows of a batch are the first one, rolled."""
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
         model, inputs = BUILDERS[name]()
-    return model.eval(), tuple(value.repeat(batch, *[1] * (value.dim() - 1)) for value in inputs)
+    return model.eval(), tuple(torch.cat([value.roll(row, -1) for row in range(batch)]) for value in inputs)
 
 
 def saved(name: str, folder: Path, batch: int = 1) -> Path:

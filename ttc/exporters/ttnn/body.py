@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.exporters.graph import LEAVES, dtype_of
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.exporters.ttnn.code import items, literal
@@ -18,19 +18,27 @@ VIEWS = ("reshape", "transpose", "slice", "cast", "split", "concat", "expand", "
 
 def write_body(emitter: Emitter) -> None:
     """Write all ops of the program, and what it returns.  Raises E0503, which names all ops without a rule."""
-    graph, refused = emitter.graph, []
-    for name, kind in zip(graph.inputs, graph.function.inputs, strict=True):
-        value = PlacedValue(kind.shape, dtype_of(kind))
+    graph, whole, refused = emitter.graph, emitter.whole.function, []
+    for name, kind, of_all in zip(graph.inputs, graph.function.inputs, whole.inputs, strict=True):
+        value = _placed(kind, of_all)
         emitter.hold(value, HOST, f"inputs[{literal(name)}]")
         emitter.values.append(value)
     last = graph.function.last_use()
-    for index, work in enumerate(graph.function.works):
-        problem = _write_work(emitter, work)
+    for index, (work, of_all) in enumerate(zip(graph.function.works, whole.works, strict=True)):
+        problem = _write_work(emitter, work, of_all)
         if problem is not None:
             refused.append(problem)
         emitter.let_go([emitter.values[number] for number in set(work.operands) - {None} if last.get(number) == index])  # pyright: ignore
     require_none("TT-NN", refused)
     _write_outputs(emitter)
+
+
+def _placed(kind: TensorType, whole: TensorType) -> PlacedValue:
+    """Return the value of one chip, which holds rows of the batch where it has fewer than the whole."""
+    value = PlacedValue(kind.shape, dtype_of(kind))
+    if kind.shape != whole.shape:
+        value.whole = PlacedValue(whole.shape, value.dtype, forms=value.forms)
+    return value
 
 
 def _without_rule(work: Work) -> str | None:
@@ -45,9 +53,9 @@ def _without_rule(work: Work) -> str | None:
     return None
 
 
-def _write_work(emitter: Emitter, work: Work) -> RefusedOp | None:
-    """Write one op; returns it if nothing takes it, with results that later ops may name."""
-    results = [PlacedValue(kind.shape, dtype_of(kind)) for kind in work.results]
+def _write_work(emitter: Emitter, work: Work, whole: Work) -> RefusedOp | None:
+    """Write one op; returns it if nothing takes it, with results that later ops may name.  whole: the op for the rows of all chips."""
+    results = [_placed(kind, of_all) for kind, of_all in zip(work.results, whole.results, strict=True)]
     operands = [None if number is None else emitter.values[number] for number in work.operands]
     emitter.values += results
     why = _without_rule(work)
@@ -57,7 +65,7 @@ def _write_work(emitter: Emitter, work: Work) -> RefusedOp | None:
         results[0].leaf = work
         return None
     try:
-        _write_op(OpText(emitter, work, operands, results))
+        _write_op(OpText(emitter, work, operands, results), whole)
     except Elsewhere as reason:
         return _refused(work, results, str(reason))
     return None
@@ -69,15 +77,16 @@ def _refused(work: Work, results: list[PlacedValue], why: str) -> RefusedOp:
     return RefusedOp.of(work, why)
 
 
-def _write_op(step: OpText) -> None:
+def _write_op(step: OpText, whole: Work) -> None:
     """Write an op on the device, or on the host.  Raises Elsewhere with the reasons of both."""
+    on_host = step.on_host(whole)
     name = step.work.op.removeprefix("nn.")
     device, host = RULES.get(name), HOST_RULES.get(name)
     step.emitter.say(", ".join(step.work.location))
     if device is None or (host is not None and _stays_on_host(step, name)):
         if host is None:
             raise Elsewhere(f"{RULES.refusal(name)}; on the host: {HOST_RULES.refusal(name)}")
-        host(step)
+        host(on_host)
         return
     before = len(step.emitter.lines)
     try:
@@ -88,7 +97,7 @@ def _write_op(step: OpText) -> None:
         if len(step.emitter.lines) != before:
             raise Error("E0901", f"the rule of TT-NN for '{name}' gave up after it had written something") from None
         try:
-            host(step)
+            host(on_host)
         except Elsewhere as other:
             raise Elsewhere(f"{reason}; on the host: {other}") from None
 

@@ -14,7 +14,7 @@ from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import CallText, Code, call, comment, deletion, flat, literal, numbers, statement
 from ttc.exporters.ttnn.placing import Placing
-from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, PlacedValue, flattened, lifted, tiled_bytes
+from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, PlacedValue, flattened, lifted, rows_dimension, tiled_bytes
 from ttc.exporters.ttnn.weights import StoredWeights
 
 FREED_BYTES = 1 << 21
@@ -34,20 +34,22 @@ class Emitter:
     """Writes the body of `forward`.
 
     Args:
-        graph: the program.
+        graph: the program; of one chip, where several divide the batch.
+        whole: the program for all rows, which the host computes.
         weight_format: of weights of products and convolutions: bfloat16, bfloat8_b or float32.
         format_: of all other tensors of the device.
         placing: which memory results get.
     """
 
-    def __init__(self, graph: ModelGraph, weight_format: str, format_: str, placing: Placing) -> None:
-        self.graph, self.weight_format, self.format, self.placing = graph, weight_format, format_, placing
+    def __init__(self, graph: ModelGraph, whole: ModelGraph, weight_format: str, format_: str, placing: Placing) -> None:
+        self.graph, self.whole = graph, whole
+        self.weight_format, self.format, self.placing = weight_format, format_, placing
         self.weights = StoredWeights.empty()
         self.lines: list[str] = []
         self.values: list[PlacedValue] = []
         self._names = FreeNames("_")
         self._taken = {"device", "inputs", "weights", "torch", "ttnn", "math", "outputs"}
-        self._users: dict[str, set[int]] = {}
+        self._users: dict[str, set[int]] = {}  # the forms of values, by their identity
         self._sizes: dict[str, int] = {}
         self._passing: list[str] = []
 
@@ -80,7 +82,7 @@ class Emitter:
     def hold(self, value: PlacedValue, form: str, name: str) -> str:
         """Remember by which name a value is known in a form."""
         value.forms[form] = name
-        self._users.setdefault(name, set()).add(id(value))
+        self._users.setdefault(name, set()).add(id(value.forms))
         return name
 
     def pass_through(self, name: str) -> None:
@@ -91,7 +93,7 @@ class Emitter:
         """Drop the names of values that nothing reads any more, and of what ops needed on their way, if they are large."""
         for value in values:
             for name in value.forms.values():
-                self._users.get(name, set()).discard(id(value))
+                self._users.get(name, set()).discard(id(value.forms))
         names = dict.fromkeys([*self._passing, *(name for value in values for name in value.forms.values())])
         gone = [name for name in names if not self._users.get(name) and self._sizes.get(name, 0) >= FREED_BYTES]
         self._passing.clear()
@@ -140,34 +142,50 @@ class Emitter:
         return self.hold(value, ROWS, self.upload(value, store.ROW_MAJOR))
 
     def host(self, value: PlacedValue) -> str:
-        """Return the name of a value as a tensor of torch on the host."""
+        """Return the name of a value as a tensor of torch on the host, with the rows of all chips."""
         if HOST in value.forms:
             return value.forms[HOST]
+        held = value.on_host
         if value.leaf is not None:
             array = self.graph.leaf(value.leaf)
             known = array if str(array.dtype) in TORCH_DTYPES else array.astype(np.float32)
             return self.weight(value, "host", known, place=store.HOST)
-        found = value.forms.get(FULL) or value.forms.get(ROWS) or value.forms[FLAT]
-        name = self.let("host", f"{flat(call('ttnn.to_torch', found))}.to(torch.{value.dtype})")
+        form = next(form for form in (FULL, ROWS, FLAT) if form in value.forms)
+        name = self.let("host", f"{flat(self._download(value, form))}.to(torch.{value.dtype})")
         if value.is_flat or len(value.shape) < 2:
-            name = self.let("host", call(f"{name}.reshape", numbers(value.shape)))
+            name = self.let("host", call(f"{name}.reshape", numbers(held.shape)))
         return self.hold(value, HOST, name)
+
+    def _download(self, value: PlacedValue, form: str) -> Code:
+        """Return the transfer of a value to the host; what every chip has all of comes once."""
+        if not self.is_divided:
+            return call("ttnn.to_torch", value.forms[form])
+        rows = rows_dimension(value, form)
+        text = flat(call("to_host", "device", value.forms[form], *(() if rows in (None, 0) else (str(rows),))))
+        return text if rows is not None else f"{text}[: {lifted(value.shape)[0] if form != FLAT else 1}]"
 
     def upload(self, value: PlacedValue, layout: str, dtype: str | None = None, source: str | None = None) -> str:
         """Write the transfer of a value, or of an expression made of it, from the host; returns the name that it has there."""
         source = self.host(value) if source is None else source
+        rows = rows_dimension(value, FULL)
         if len(value.shape) < 2:
-            source = f"{source}.reshape({flat(numbers(lifted(value.shape)))})"
+            source = f"{source}.reshape({flat(numbers(lifted(value.on_host.shape)))})"
         made = call(
             "to_device",
             "device",
             source,
             *(() if layout == store.TILES and dtype is None else (f"ttnn.{layout}",)),
             *(() if dtype is None else (f"ttnn.{dtype}",)),
+            rows=None if rows is None else str(rows),
         )
         name = self.let("sent", made)
         self._sizes[name] = tiled_bytes(value.shape)
         return name
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether several chips divide the batch."""
+        return self.whole is not self.graph
 
     def weight(
         self,
@@ -201,6 +219,11 @@ class OpText:
 
     def __init__(self, emitter: Emitter, work: Work, operands: list[PlacedValue | None], results: list[PlacedValue]) -> None:
         self.emitter, self.work, self.operands, self.results = emitter, work, operands, results
+
+    def on_host(self, whole: Work) -> OpText:
+        """Return the op as the host computes it, with the rows of all chips.  whole: its work there."""
+        operands = [None if value is None else value.on_host for value in self.operands]
+        return OpText(self.emitter, whole, operands, [value.on_host for value in self.results])
 
     def operand(self, index: int) -> PlacedValue:
         """Return an operand that is present."""

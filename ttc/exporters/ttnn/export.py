@@ -16,17 +16,19 @@ FORMATS = {None: (BFLOAT16, BFLOAT16), "Float16_b": (BFLOAT16, BFLOAT16), "Bfp8_
 MODULE, WEIGHTS = "model.py", "weights.safetensors"
 
 
-def export(graph: ModelGraph, format_: str | None = None, fidelity: str | None = None) -> dict[str, bytes]:
+def export(graph: ModelGraph, format_: str | None = None, fidelity: str | None = None, whole: ModelGraph | None = None) -> dict[str, bytes]:
     """Write a program as a Python module for TT-NN and a file of weights; returns files by name.
 
     Args:
+        graph: the program of one chip.
+        whole: the program for the rows of all chips, where several divide a batch; None: there is one.
         format_: of tensors, as `ttc compile --format` names it; None: 16 bits.
         fidelity: of the multiplier; None: all passes for 16 bits and more, two for blocks of 8 bits.
     Raises: E0503 for ops that neither TT-NN nor torch computes, all at once; E0101 for a format that TT-NN lacks.
     """
     weight_format, rest = FORMATS[format_]
     target = graph.target
-    emitter = Emitter(graph, weight_format, rest, Placing(target.cores * target.l1_bytes, {}))
+    emitter = Emitter(graph, whole or graph, weight_format, rest, Placing(target.cores * target.l1_bytes, {}))
     write_body(emitter)
     text = module_text(emitter, fidelity or ("HiFi2" if weight_format == BFLOAT8 else "HiFi4"))
     weights = save({name: weight.array for name, weight in emitter.weights.stored.items()})

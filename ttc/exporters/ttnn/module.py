@@ -16,19 +16,41 @@ DRAM = ttnn.DRAM_MEMORY_CONFIG
 L1 = ttnn.L1_MEMORY_CONFIG
 PREPARED = {}
 """
-PREPARE = '''
+SEND = '''
 
 def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT):
-    """Send a tensor of torch to the device; over a mesh, a part of it to each."""
+    """Send a tensor of torch to the device."""
+    return ttnn.from_torch(
+        tensor, dtype=dtype, layout=layout, device=device, memory_config=DRAM
+    )
+'''
+SEND_ROWS = '''
+
+def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT, rows=None):
+    """Send a tensor of torch to the chips of a mesh.
+
+    rows: the dimension of which each chip gets a part; None: each gets all of it.
+    """
+    if rows is None:
+        mapper = ttnn.ReplicateTensorToMesh(device)
+    else:
+        mapper = ttnn.ShardTensorToMesh(device, dim=rows)
     return ttnn.from_torch(
         tensor,
         dtype=dtype,
         layout=layout,
         device=device,
         memory_config=DRAM,
-        mesh_mapper=ttnn.ShardTensorToMesh(device, dim=0),
+        mesh_mapper=mapper,
     )
 
+
+def to_host(device, tensor, rows=0):
+    """Bring what the chips hold to the host, one behind the other along a dimension."""
+    composer = ttnn.ConcatMeshToTensor(device, dim=rows)
+    return ttnn.to_torch(tensor, mesh_composer=composer)
+'''
+PREPARE = '''
 
 def prepare(device, weights):
     """Bring weights to where `forward` reads them.
@@ -42,14 +64,7 @@ def prepare(device, weights):
         elif place == "kernel":
             PREPARED[name] = ttnn.from_torch(weights[name], dtype=dtype, layout=layout)
         else:
-            PREPARED[name] = ttnn.from_torch(
-                weights[name],
-                dtype=dtype,
-                layout=layout,
-                device=device,
-                memory_config=DRAM,
-                mesh_mapper=ttnn.ReplicateTensorToMesh(device),
-            )
+            PREPARED[name] = to_device(device, weights[name], layout, dtype)
     return PREPARED
 '''
 PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
@@ -68,10 +83,11 @@ def module_text(emitter: Emitter, fidelity: str) -> str:
     precise = PRECISE.replace("FIDELITY", fidelity) if "=precise" in body else ""
     return "".join(
         (
-            _introduction(emitter.graph),
+            _introduction(emitter.graph, emitter.whole),
             HEAD if "torch." in body else HEAD.replace("import torch\n", ""),
             "\n".join(_weights(emitter)) + "\n",
-            PREPARE.replace("ttnn.FORMAT", f"ttnn.{emitter.format}"),
+            (SEND_ROWS if emitter.is_divided else SEND).replace("ttnn.FORMAT", f"ttnn.{emitter.format}"),
+            PREPARE,
             "\n\ndef forward(device, inputs, weights=PREPARED):\n",
             f'{INDENT}"""Run the model.  inputs, and what is returned: tensors of torch by name."""\n',
             precise,
@@ -80,10 +96,13 @@ def module_text(emitter: Emitter, fidelity: str) -> str:
     )
 
 
-def _introduction(graph: ModelGraph) -> str:
-    """The module's docstring: the model, its inputs and its outputs."""
-    kinds = graph.function.value_types
+def _introduction(graph: ModelGraph, whole: ModelGraph) -> str:
+    """The module's docstring: the model, its inputs and its outputs, and how many chips divide their rows."""
+    kinds = whole.function.value_types
     lines = [f'"""The model {_shown(graph.model)} as a program for TT-NN, written by ttc {__version__}.', ""]
+    if whole is not graph:
+        rows, part = (program.function.inputs[0].shape[0] for program in (whole, graph))
+        lines += [f"The device is a mesh of {rows // part} chips, which divide the {rows} rows of the batch.", ""]
     for role, names, numbers in (
         ("Inputs", graph.inputs, range(len(graph.inputs))),
         ("Outputs", [output.name for output in graph.outputs], graph.function.outputs),

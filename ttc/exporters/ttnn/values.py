@@ -25,12 +25,19 @@ class PlacedValue:
         shape, dtype: of it in dialect nn.
         leaf: the work of a constant, which is placed when it is read.
         forms: names in the text, by form.
+        whole: the value with the rows of all chips, as the host holds it, with the same forms; None where each chip has all of it.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype
     leaf: Work | None = None
     forms: dict[str, str] = field(default_factory=dict)
+    whole: PlacedValue | None = None
+
+    @property
+    def on_host(self) -> PlacedValue:
+        """The value as the host holds it."""
+        return self.whole or self
 
     @property
     def is_float(self) -> bool:
@@ -46,6 +53,13 @@ class PlacedValue:
     def is_flat(self) -> bool:
         """Whether the device holds it as one row of pixels alone."""
         return FLAT in self.forms and FULL not in self.forms
+
+
+def rows_dimension(value: PlacedValue, form: str) -> int | None:
+    """Return the dimension of a tensor of the device along which chips divide a value; None where each has all of it."""
+    if value.whole is None:
+        return None
+    return 2 if form == FLAT else 2 - min(len(value.shape), 2)
 
 
 def lifted(shape: tuple[int, ...]) -> tuple[int, ...]:

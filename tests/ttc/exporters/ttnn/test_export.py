@@ -13,8 +13,10 @@ import pytest
 torch: Any = pytest.importorskip("torch", reason="networks are made by PyTorch, which has no CPU build for this Python")
 
 from tests.ttc.exporters import networks  # noqa: E402
+from tests.ttc.exporters.ttnn.mesh import OnMesh  # noqa: E402
 from tests.ttc.exporters.ttnn.running import run_module  # noqa: E402 - it needs torch
-from ttc.exporters.graph import ModelGraph, graph_of  # noqa: E402
+from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.exporters.graph import ModelGraph, divided_graph_of, graph_of  # noqa: E402
 from ttc.exporters.ttnn.export import export  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
 
@@ -59,6 +61,29 @@ def test_float32_is_nearer(graphs: Any) -> None:
     graph = graphs("vit")
     found, wanted = outputs(export(graph, "Float32"), graph, "vit")
     assert np.linalg.norm(found - wanted) <= 1e-4 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("name", ["cnn", "mlp", "unet", "bert", "gpt2", "llama"])
+def test_chips_divide_a_batch(tmp_path: Path, name: str) -> None:
+    whole, graph = divided_graph_of(networks.saved(name, tmp_path, 4), CompileOptions(), 2)
+    files = export(graph, whole=whole)
+    assert b"The device is a mesh of 2 chips, which divide the " in files["model.py"]
+    model, inputs = networks.network(name, 4)
+    with torch.no_grad():
+        wanted = model(*inputs)
+    (found,) = run_module(files, dict(zip(graph.inputs, inputs, strict=True)), OnMesh(2)).values()
+    assert found.shape == wanted.shape
+    assert np.linalg.norm(found.double() - wanted.double()) <= 2e-2 * np.linalg.norm(wanted.double())
+
+
+def test_batches_that_chips_cannot_divide(tmp_path: Path) -> None:
+    path = networks.saved("mlp", tmp_path, 4)
+    with pytest.raises(Error, match="E0101.*3 chips cannot divide a batch of 4"):
+        divided_graph_of(path, CompileOptions(), 3)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Softmax(0))
+    torch.export.save(torch.export.export(net.eval(), (torch.zeros(4, 3),)), tmp_path / "mixed.pt2")
+    with pytest.raises(Error, match="E0503.*the batch cannot be divided over 2 chips: nn.softmax may mix samples"):
+        divided_graph_of(tmp_path / "mixed.pt2", CompileOptions(), 2)
 
 
 @pytest.mark.parametrize("name", ["bert", "unet"])

@@ -127,13 +127,16 @@ def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tup
 
 def _on_host(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> Parts:
     """What sends a mask that is spread on the host, and which of its rows live."""
-    spread = step.emitter.let("mask", f"{step.host(3)}.expand({', '.join(map(str, wide))})")
+    chips = 1 if value.whole is None else value.whole.shape[0] // value.shape[0]
+    shapes = [(shape[0] * chips, *shape[1:]) for shape in (wide, four)]
+    spread = step.emitter.let("mask", f"{step.host(3)}.expand({', '.join(map(str, shapes[0]))})")
     if four != wide:
-        spread = step.emitter.let("mask", f"{spread}.reshape({', '.join(map(str, four))})")
+        spread = step.emitter.let("mask", f"{spread}.reshape({', '.join(map(str, shapes[1]))})")
     rows = f"{spread}.isneginf().all(-1, keepdim=True).logical_not().float()"
+    divided: dict[str, Code] = {} if chips == 1 else {"rows": "0"}
     return {
-        "mask": lambda: call("to_device", "device", f"{spread}.clamp(min={literal(LEAST)})"),
-        "alive": lambda: call("to_device", "device", rows),
+        "mask": lambda: call("to_device", "device", f"{spread}.clamp(min={literal(LEAST)})", **divided),
+        "alive": lambda: call("to_device", "device", rows, **divided),
     }
 
 
