@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.ir.adapter import set_type
 from ttc.dialects.core.ir.attributes import attribute
@@ -16,6 +17,7 @@ from ttc.dialects.core.ir.leaves import LeafOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.shape import ExpandOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.tile_to_netlist.layouts import divisors
 
@@ -73,38 +75,78 @@ class StreamBatch(Pass):
         rewriter.applied(function, f"a batch of {size} is streamed as {size // samples} microbatches of {samples}", samples=samples)
 
 
-def batch_carriers(function: func.FuncOp) -> tuple[set[SSAValue], str | None]:
+def batch_carriers(function: func.FuncOp, repeats: Callable[[LeafOp, int], bool] | None = None) -> tuple[set[SSAValue], str | None]:
     """The values that carry the batch of a function, which is the first dimension of its first input, and why samples may depend on others.
 
     Nothing carries a batch of one.
+
+    Args:
+        repeats: whether a constant has the same rows for each of so many samples; where an op asks for rows of each sample, it then is
+            among the values, as what a model expands to the batch is.  None: neither ever carries the batch.
     """
     block = function.body.block
     shapes = [spec_of(a.type).shape for a in block.args]
     size = shapes[0][0] if shapes and shapes[0] else 1
     if size <= 1:
         return set(), None
-    carried: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
-    return carried, _carry(function, carried, size) or _empty(carried)
+    given: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
+    rows = {} if repeats is None else _repeated_rows(function, size, repeats)
+    while True:
+        carried = set(given)
+        op, reason = _carry(function, carried, size)
+        wanted = set() if op is None else set().union(*(rows.get(v, set()) for v in op.operands)) - given
+        if not wanted:
+            return carried, reason or _empty(carried)
+        given |= wanted
 
 
-def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> str | None:
-    """Add every value that carries the batch to `carried`; the reason if the samples are not independent."""
+def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> tuple[Operation | None, str | None]:
+    """Add every value that carries the batch to `carried`; returns the op at which samples may depend on others, and the reason."""
     for op in function.body.block.ops:
         if isinstance(op, StateOp):
-            return "it reads a state"
+            return op, "it reads a state"
         if isinstance(op, func.ReturnOp):
-            return None if all(v in carried for v in op.operands) else "a result does not carry the batch"
-        if not isinstance(op, NNOp):
-            continue
-        flags = [v in carried for v in op.named_operands()]
-        if not any(flags):
-            continue
-        specs = [None if v is None else spec_of(v.type) for v in op.named_operands()]
-        for result in op.results:
-            if not op.batch(flags, specs, spec_of(result.type), op.plain_attrs(), size):
-                return f"{op.name} may mix samples"
-            carried.add(result)
-    return None
+            return (None, None) if all(v in carried for v in op.operands) else (op, "a result does not carry the batch")
+        if isinstance(op, NNOp) and any(v in carried for v in op.named_operands()):
+            if not _keeps_samples(op, carried, size):
+                return op, f"{op.name} may mix samples"
+            carried.update(op.results)
+    return None, None
+
+
+def _keeps_samples(op: NNOp, carried: Container[SSAValue | None], size: int) -> bool:
+    """Whether all results of an op carry the batch, sample by sample."""
+    operands = op.named_operands()
+    flags, attrs = [v in carried for v in operands], op.plain_attrs()
+    specs = [None if v is None else spec_of(v.type) for v in operands]
+    return all(op.batch(flags, specs, spec_of(result.type), attrs, size) for result in op.results)
+
+
+def _repeated_rows(function: func.FuncOp, size: int, repeats: Callable[[LeafOp, int], bool]) -> dict[SSAValue, set[SSAValue]]:
+    """The values with the same rows for each sample: constants, what is expanded to the batch, and what is computed from these alone.
+
+    Each comes with the constants and expanded values that it follows from.
+    """
+    found: dict[SSAValue, set[SSAValue]] = {}
+    shared: set[SSAValue] = set()
+    for op in function.body.block.ops:
+        if isinstance(op, LeafOp):
+            shared.add(op.result)
+            if _has_samples(op.result, size) and repeats(op, size):
+                found[op.result] = {op.result}
+        elif isinstance(op, ExpandOp) and spec_of(op.results[0].type).shape[:1] == (size,) and spec_of(op.operands[0].type).shape[:1] != (size,):
+            found[op.results[0]] = {op.results[0]}
+        elif isinstance(op, NNOp) and op.operands and all(v in shared or v in found for v in op.operands):
+            if any(v in found for v in op.operands) and _keeps_samples(op, found, size):
+                found.update(dict.fromkeys(op.results, set().union(*(found.get(v, set()) for v in op.operands))))
+            shared.update(op.results)
+    return found
+
+
+def _has_samples(value: SSAValue, size: int) -> bool:
+    """Whether the first dimension has as many rows for each sample."""
+    shape = spec_of(value.type).shape
+    return bool(shape) and shape[0] > 0 and shape[0] % size == 0
 
 
 def _empty(carried: set[SSAValue]) -> str | None:
@@ -129,7 +171,7 @@ def _padded_tiles(spec: Spec, size: int, samples: int) -> int:
 
 
 def resize_batch(function: func.FuncOp, carried: set[SSAValue], size: int, samples: int) -> None:
-    """Give every value that carries the batch its microbatch shape, by inferring all types anew.
+    """Give every value that carries the batch its microbatch shape, by inferring all types anew; constants have theirs already.
 
     Args:
         carried: the values, as `batch_carriers` finds them.

@@ -42,6 +42,20 @@ def test_a_folder_for_ttnn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "(weights.safetensors, model.py)" in capsys.readouterr().out
 
 
+def test_chips_divide_the_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, model = tmp_path / "out", str(written(tmp_path, TEXT))
+    assert main(["export", model, "--to", "ttnn", "--chips", "2", "-o", str(folder)]) == 0
+    text = (folder / "model.py").read_text()
+    assert "The device is a mesh of 2 chips, which divide the 2 rows of the batch." in text
+    assert 'sent = to_device(device, inputs["x"], rows=0)' in text
+    capsys.readouterr()
+    assert main(["export", model, "--to", "ttnn", "--chips", "3", "-o", str(tmp_path / "none")]) == 2
+    assert "3 chips cannot divide a batch of 2" in capsys.readouterr().err
+    assert main(["export", model, "--to", "onnx", "--chips", "2", "-o", str(tmp_path / "none")]) == 2
+    assert "--to onnx does not write programs for several chips" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize("name", ["model.py", "weights.safetensors"])
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     folder = tmp_path / "out"

@@ -62,7 +62,7 @@ def _write_work(emitter: Emitter, work: Work, whole: Work) -> RefusedOp | None:
     if why is not None:
         return _refused(work, results, why)
     if work.op in LEAVES:
-        results[0].leaf = work
+        results[0].leaf, results[0].on_host.leaf = work, whole
         return None
     try:
         _write_op(OpText(emitter, work, operands, results), whole)

@@ -146,10 +146,10 @@ class Emitter:
         if HOST in value.forms:
             return value.forms[HOST]
         held = value.on_host
-        if value.leaf is not None:
-            array = self.graph.leaf(value.leaf)
+        if held.leaf is not None:
+            array = self.whole.leaf(held.leaf)
             known = array if str(array.dtype) in TORCH_DTYPES else array.astype(np.float32)
-            return self.weight(value, "host", known, place=store.HOST)
+            return self.weight(held, "host", known, place=store.HOST)
         form = next(form for form in (FULL, ROWS, FLAT) if form in value.forms)
         name = self.let("host", f"{flat(self._download(value, form))}.to(torch.{value.dtype})")
         if value.is_flat or len(value.shape) < 2:
