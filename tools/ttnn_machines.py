@@ -92,7 +92,7 @@ MACHINES = {
     ),
     "4xp150": Machine(
         "p150", (2, 2), "p150", ((0,), (1,), (2,), (3,)),
-        tuple((*pair, _pairs((first, first), count=4)) for *pair, first in ((0, 2, 4), (0, 3, 8), (1, 3, 4), (1, 2, 8))),
+        tuple((a, b, _pairs((first, first), count=4)) for a, b, first in ((0, 2, 4), (0, 3, 8), (1, 3, 4), (1, 2, 8))),
     ),
 }  # fmt: skip
 """By name: n150 and p150 alone, four n300 as a mesh of 2 x 4 chips, and four p150 in a ring."""

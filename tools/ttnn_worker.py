@@ -24,7 +24,7 @@ import sys
 import types
 from typing import Any
 
-import ttnn
+import ttnn  # pyright: ignore[reportMissingImports]
 
 SMALL_BYTES = 65536
 """L1 of each core that TT-NN keeps for tables of convolutions and pools."""

@@ -134,13 +134,19 @@ def _repeated_rows(function: func.FuncOp, size: int, repeats: Callable[[LeafOp, 
             shared.add(op.result)
             if _has_samples(op.result, size) and repeats(op, size):
                 found[op.result] = {op.result}
-        elif isinstance(op, ExpandOp) and spec_of(op.results[0].type).shape[:1] == (size,) and spec_of(op.operands[0].type).shape[:1] != (size,):
+        elif isinstance(op, ExpandOp) and _expands_to(op, size):
             found[op.results[0]] = {op.results[0]}
         elif isinstance(op, NNOp) and op.operands and all(v in shared or v in found for v in op.operands):
             if any(v in found for v in op.operands) and _keeps_samples(op, found, size):
                 found.update(dict.fromkeys(op.results, set().union(*(found.get(v, set()) for v in op.operands))))
             shared.update(op.results)
     return found
+
+
+def _expands_to(op: ExpandOp, size: int) -> bool:
+    """Whether the op gives each of so many samples the same."""
+    before, after = (spec_of(value.type).shape for value in (op.operands[0], op.results[0]))
+    return after[:1] == (size,) and before[:1] != (size,)
 
 
 def _has_samples(value: SSAValue, size: int) -> bool:

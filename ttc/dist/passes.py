@@ -66,7 +66,7 @@ class SharedPasses:
         finally:
             store.delete_key(key)
 
-    def _wait(self, store: dist.Store, key: str) -> None:
+    def _wait(self, store: dist.Store, key: str) -> None:  # pyright: ignore[reportPrivateImportUsage]
         end = monotonic() + COMPILING.total_seconds()
         while True:
             try:

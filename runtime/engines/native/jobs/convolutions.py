@@ -157,7 +157,7 @@ def _rows_of(n: Lowering, images: Images) -> WindowRows:
 def window_words(images: Images, panels: View, result: Result) -> dict[str, Word]:
     """Words that tell where windows lie and how they move."""
     tensors = {"a": images.view, "c": result.view, **{f"other{i}": view for i, view in enumerate(result.others)}}
-    words = {"b": panels, **tensors}
+    words: dict[str, Word] = {"b": panels, **tensors}
     for name, view in tensors.items():
         strides = (stride * view.item_bytes for stride in view.strides[:3])
         words |= dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))

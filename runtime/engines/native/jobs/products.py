@@ -141,14 +141,19 @@ def dims_of(shape: Sequence[int], views: Sequence[View], only: Iterable[int] | N
 
 
 def submit_packing(
-    n: Lowering, kernel: Packing | PackTiles, views: tuple[View, View], dims: Sequence[tuple[int, ...]], words: dict[str, Word], tasks: int
+    n: Lowering,
+    kernel: Packing | PackTiles,
+    views: tuple[View, View],
+    dims: Sequence[tuple[int, ...]],
+    words: Mapping[str, Word],
+    tasks: int,
 ) -> None:
     """Add the job that packs a right operand.  views: source, target.  dims: of the batch.  tasks: of one of its elements."""
     source, target = views
-    words |= {"source": source, "target": target, **batch_words(TENSORS, dims)}
+    whole = {**words, "source": source, "target": target, **batch_words(TENSORS, dims)}
     moved = sum(view.elements * view.item_bytes for view in views)
     total = tasks * prod(size for size, *_ in dims)
-    n.job(kernel, words, tasks=total, written=[target], moved_bytes=moved)
+    n.job(kernel, whole, tasks=total, written=[target], moved_bytes=moved)
 
 
 def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], RowKernel]) -> View:

@@ -116,7 +116,10 @@ class ScalePanels(JobKernel):
     source: Storage
     by_rows: bool
 
-    names = (*TENSORS, "depth", "taps", "columns", "line")
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the words of a job, in order."""
+        return (*TENSORS, "depth", "taps", "columns", "line")
 
     @property
     def scratch_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, cast
@@ -103,15 +103,15 @@ def _reduce(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View
 
 
 def _submit(
-    n: Lowering, kernel: Reduce, words: dict[str, Word], tensors: tuple[View, View], axes: tuple[list[Axis], list[Axis]], pieces: int
+    n: Lowering, kernel: Reduce, words: Mapping[str, Word], tensors: tuple[View, View], axes: tuple[list[Axis], list[Axis]], pieces: int
 ) -> None:
     (x, y), (lead, folds) = tensors, axes
-    words |= {"x": x, "y": y, **lead_words(lead, ("x", "y")), **fold_words(folds)}
+    whole = {**words, "x": x, "y": y, **lead_words(lead, ("x", "y")), **fold_words(folds)}
     tasks = pieces * prod(axis.size for axis in lead)
     bytes_read = x.elements * x.item_bytes
     moved = bytes_read + y.elements * y.item_bytes
     chunk = chunk_of(bytes_read // tasks)
-    n.job(kernel, words, tasks=tasks, written=[y], chunk=chunk, flops=x.elements, moved_bytes=moved)
+    n.job(kernel, whole, tasks=tasks, written=[y], chunk=chunk, flops=x.elements, moved_bytes=moved)
 
 
 LOWERINGS.add("argmax", lambda n: _place(n, "max"))

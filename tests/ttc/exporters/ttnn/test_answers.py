@@ -43,4 +43,4 @@ def test_the_real_one_was_asked(name: str, answers: dict[str, str], tmp_path: Pa
 
 def test_the_record_is_of_many_ops(answers: dict[str, str]) -> None:
     names = {call.partition("(")[0] for call in answers}
-    assert {"linear", "matmul", "conv2d", "transformer.scaled_dot_product_attention", "layer_norm", "softmax", "max_pool2d"} <= names
+    assert {"linear", "conv2d", "transformer.scaled_dot_product_attention", "layer_norm", "rms_norm", "max_pool2d"} <= names
