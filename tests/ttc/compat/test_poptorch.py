@@ -298,35 +298,6 @@ def test_what_is_refused(poptorch: Any) -> None:
         poptorch.no_such_name  # noqa: B018
 
 
-class Losses(torch.nn.Module):
-    """A layer, and losses of it as they are asked for."""
-
-    def __init__(self, losses: Any) -> None:
-        super().__init__()
-        torch.manual_seed(4)
-        self.linear, self.losses = torch.nn.Linear(6, 6), losses
-
-    def forward(self, x: Any, target: Any) -> Any:
-        y = self.linear(x)
-        return y, *self.losses(torch.nn.functional.l1_loss(y, target), torch.nn.functional.mse_loss(y, target))
-
-
-def test_two_losses_are_marked_and_none_is_an_error(poptorch: Any) -> None:
-    x, target = drawn(4, 6), drawn(4, 6)
-    for losses in (lambda a, b: (poptorch.identity_loss(a + b),), lambda a, b: (poptorch.identity_loss(a), poptorch.identity_loss(b))):
-        model, reference = Losses(losses), Losses(lambda a, b: (a + b,))
-        found = poptorch.trainingModel(model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1))(x, target)
-        native, wanted = reference(x, target)
-        wanted.backward()
-        torch.testing.assert_close(found[0], native)
-        torch.testing.assert_close(sum(found[1:]), wanted)
-        torch.testing.assert_close(model.linear.weight, reference.linear.weight - 0.1 * reference.linear.weight.grad)
-    for losses, message in ((lambda a, b: (a, b), "l1_loss, mse_loss; the loss is of one"), (lambda a, b: (), "is no loss")):
-        with pytest.raises(Error, match=message) as raised:
-            poptorch.trainingModel(Losses(losses))(x, target)
-        assert raised.value.code == "E0206"
-
-
 def test_a_call_of_a_thousand_iterations_in_every_output_mode(poptorch: Any) -> None:
     x, labels, mode = drawn(1, 10).repeat(1000, 1), torch.full((1000,), 3), poptorch.OutputMode
     found = {}
