@@ -10,6 +10,7 @@ from ttc.passes.nn.apply_optimizer import ApplyOptimizer
 from ttc.passes.nn.clip_gradients import ClipGradients
 from ttc.passes.nn.differentiate import Differentiate
 from ttc.passes.nn.evaluation_mode import EvaluationMode
+from ttc.passes.nn.recognize_batch_norm import RecognizeBatchNorm
 from ttc.passes.nn.recompute import Recompute
 from ttc.passes.nn.split_backward import SplitBackward
 from ttc.passes.nn.train_batch_norm import TrainBatchNorm
@@ -57,6 +58,7 @@ class TrainingPlan:
         differentiated = SUM if self.loss_scale is None else SCALED
         clips = self.clip_norm is not None or self.clip_value is not None
         return [
+            RecognizeBatchNorm(),
             TrainBatchNorm(self.batch_norm),
             AddLoss(self.loss, self.output, self.loss_scale),
             Differentiate(EVALUATE, None if self.loss is None else differentiated, (), named, self.inputs, "joint", BACKWARD),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, MulOp, PowOp
 from ttc.dialects.nn.unary import ReciprocalOp, RsqrtOp, SqrtOp
-from ttc.passes.nn.match import either_way, is_constant, is_scalar, owner, shape_of, sole_user
+from ttc.passes.base import Rewriter, Unit
+from ttc.passes.nn.match import either_way, is_constant, is_scalar, owner, shape_of, sole_user, stem_of
 
 
 def applied_after(replaced: list[Operation], kind: type[MulOp] | type[AddOp], size: Sequence[int]) -> SSAValue | None:
@@ -25,6 +30,19 @@ def applied_after(replaced: list[Operation], kind: type[MulOp] | type[AddOp], si
         return None
     replaced.append(user)
     return other
+
+
+def filled(anchor: Operation, wanted: Spec, number: int, unit: Unit, rewriter: Rewriter) -> SSAValue:
+    """A constant of zeros or ones (the number), before the anchor."""
+    value = np.full(wanted.shape, number, wanted.dtype)
+    if value.size <= LiteralAttr.MAX_ELEMENTS:
+        attribute = LiteralAttr.of(value)
+    else:
+        key = unit.weights.fresh(f"{stem_of(anchor)}.{('zeros', 'ones')[number]}")
+        unit.weights.add_array(key, value)
+        attribute = WeightAttr.of(key, wanted)
+    constant = ConstantOp.make((), {"value": attribute}, [tensor_type(wanted)], rewriter.location((anchor,)))
+    return rewriter.insert(anchor, constant).results[0]
 
 
 def under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:

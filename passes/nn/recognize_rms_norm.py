@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
-from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp
 from ttc.dialects.nn.norm import RmsNormOp
 from ttc.dialects.nn.reduce import ReduceMeanOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import attr, constant_scalar, either_way, owner, reshaped, shape_of, spec, stem_of, sweep_entries
-from ttc.passes.nn.normalization import applied_after, is_square, under_root
+from ttc.passes.nn.match import attr, constant_scalar, either_way, owner, reshaped, shape_of, spec, sweep_entries
+from ttc.passes.nn.normalization import applied_after, filled, is_square, under_root
 
 
 @record
@@ -73,7 +70,7 @@ def _recognize(quotient: DivOp | MulOp, unit: Unit, rewriter: Rewriter) -> None:
     root = replaced[-1]
     if not rewriter.allow("recognize-rms-norm", root):
         return
-    scale = _ones(root, Spec(size, spec(norm.x).dtype), unit, rewriter) if scale is None else reshaped(rewriter, root, scale, size)
+    scale = filled(root, Spec(size, spec(norm.x).dtype), 1, unit, rewriter) if scale is None else reshaped(rewriter, root, scale, size)
     new = rewriter.build(root, RmsNormOp, norm.x, scale, sources=replaced, axis=norm.axis, eps=norm.eps)
     rewriter.applied(new, f"rms_norm recognized over the last {len(size)} dimensions")
     feeding = [v.owner for v in root.operands]
@@ -81,19 +78,6 @@ def _recognize(quotient: DivOp | MulOp, unit: Unit, rewriter: Rewriter) -> None:
     for op in feeding:
         if isinstance(op, Operation):
             rewriter.erase_dead(op)
-
-
-def _ones(anchor: Operation, wanted: Spec, unit: Unit, rewriter: Rewriter) -> SSAValue:
-    """A constant of ones before the anchor."""
-    value = np.ones(wanted.shape, wanted.dtype)
-    if value.size <= LiteralAttr.MAX_ELEMENTS:
-        attribute = LiteralAttr.of(value)
-    else:
-        key = unit.weights.fresh(f"{stem_of(anchor)}.ones")
-        unit.weights.add_array(key, value)
-        attribute = WeightAttr.of(key, wanted)
-    constant = ConstantOp.make((), {"value": attribute}, [tensor_type(wanted)], rewriter.location((anchor,)))
-    return rewriter.insert(anchor, constant).results[0]
 
 
 def _quotient(op: DivOp | MulOp, unit: Unit, rewriter: Rewriter) -> _Norm | None:
