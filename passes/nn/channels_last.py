@@ -96,10 +96,6 @@ def channels_last(rank: int) -> tuple[int, ...]:
     return (0, *range(2, rank), 1)
 
 
-Twins = Sequence[SSAValue] | None
-"""What to use for an op's results, None where the op cannot work on twins."""
-
-
 @record(frozen=False)
 class _Layout:
     """One sweep: values and their twins with channels last.

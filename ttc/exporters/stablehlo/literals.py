@@ -38,7 +38,7 @@ class HloValue:
 
     @property
     def type(self) -> str:
-        """The type: `tensor<2x3xf32>`."""
+        """The type as StableHLO writes it: `tensor<2x3xf32>`."""
         return tensor_text(self.shape, self.dtype)
 
 

@@ -105,7 +105,7 @@ class HloWriter:
         return dtype_of(self.work.results[0])
 
     def attr(self, name: str) -> Any:
-        """Return an attribute."""
+        """Return the value of an attribute of the op."""
         return self.work.attrs.get(name)
 
     def array(self, value: HloValue) -> NDArray | None:
@@ -148,7 +148,7 @@ class HloWriter:
         return made
 
     def constant(self, value: Any, dtype: DTypeLike) -> HloValue:
-        """Write a constant."""
+        """Write a constant, and return its value in the text."""
         return self.text.constant(np.asarray(value, dtype))
 
     def filled(self, value: Any, like: HloValue) -> HloValue:

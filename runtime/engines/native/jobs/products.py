@@ -48,7 +48,6 @@ _ROW_DIMENSIONS = 5
 """The most dimensions that number the rows which are rewritten."""
 _PLAIN_ACTIVATIONS = ("gelu", "relu", "sigmoid", "silu", "tanh")
 """Without arguments: nothing has to be asked of their kernels, whose import takes longer than the load of a small program."""
-_ELEMENT_BYTES: dict[Multiplier, int] = {"f32": 4, "bf16": 2}
 
 
 @record

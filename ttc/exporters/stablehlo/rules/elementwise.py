@@ -32,7 +32,7 @@ def identity(step: HloWriter) -> HloValue:
 
 @HLO_RULES.rule(*DIRECTIONS)
 def compare(step: HloWriter) -> HloValue:
-    """Write a comparison."""
+    """Write a comparison, which gives truth values."""
     return step.compare(DIRECTIONS[step.mnemonic], step.x(0), step.x(1))
 
 
@@ -53,7 +53,7 @@ def size_or_sign(step: HloWriter) -> HloValue:
 
 @HLO_RULES.rule("reciprocal")
 def reciprocal(step: HloWriter) -> HloValue:
-    """Write 1 / x."""
+    """Write the quotient of one and x."""
     return step.make("divide", step.filled(1, step.x()), step.x())
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Products of matrices, as dot products over dimensions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ OPS = {
     **{"reduce_sum": "add", "reduce_mean": "add", "reduce_prod": "multiply", "reduce_max": "maximum", "reduce_min": "minimum"},
     **{"cumsum": "add", "cumprod": "multiply"},
 }
-"""What combines two elements."""
+"""The op of StableHLO that combines two elements, by reduction."""
 
 
 @HLO_RULES.rule("reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min")
