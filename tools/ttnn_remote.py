@@ -89,7 +89,8 @@ class Remote:
         }
         self.log = open(self.folder / "worker.log", "w")
         self.process = subprocess.Popen(
-            [self.python, WORKER],
+            [self.python.absolute(), WORKER],
+            cwd=self.folder,  # TT-NN writes lists of kernels where it runs
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
