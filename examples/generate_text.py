@@ -21,7 +21,8 @@ TEXT = """the tiles of a matrix are small matrices
 the rows of a tile lie in faces
 the cores of a chip lie in a grid
 """
-STEPS = 120
+STEPS = 200
+"""Updates after which every letter of the text has a probability above 0.9, on any processor."""
 
 
 def bytes_tokenizer() -> Tokenizer:

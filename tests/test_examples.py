@@ -69,10 +69,7 @@ def test_llm_layer(run: Run) -> None:
 def test_generate_text(run: Run) -> None:
     for library in ("torch", "transformers", "tokenizers"):
         pytest.importorskip(library, reason="it is installed where torch is")
-    learned = ["the tiles of a matrix are small matrices", " of a tile lie in faces"]
-    for line, wanted in zip(run("generate_text"), learned, strict=True):  # the last bits of what it learns are those of the processor
-        assert len(line) == len(wanted)
-        assert sum(a != b for a, b in zip(line, wanted, strict=True)) <= len(wanted) // 10
+    assert run("generate_text") == ["the tiles of a matrix are small matrices", " of a tile lie in faces"]
 
 
 def test_quantized_model(run: Run) -> None:

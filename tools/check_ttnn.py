@@ -129,7 +129,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not has_ttnn(options.python):
         print(f"error: {options.python} has no TT-NN: `make conformance-ttnn` sets up one that has", file=sys.stderr)
         return 2
-    install_stub(options.python)
+    try:
+        install_stub(options.python)
+    except Refusal as refusal:
+        print(f"error: {refusal}", file=sys.stderr)
+        return 2
     rows: list[Row] = []
     answers: list[tuple[str, str]] = []
     for machine in options.machines.split(","):

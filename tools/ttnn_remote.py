@@ -49,10 +49,12 @@ class Refusal(Exception):
 
 
 def install_stub(python: Path) -> None:
-    """Put a compiler that compiles nothing where TT-NN looks for one."""
+    """Put a compiler that compiles nothing where TT-NN looks for one.  Raises Refusal if there is one, which cards need."""
     command = [python, "-c", "import importlib.util; print(importlib.util.find_spec('ttnn').submodule_search_locations[0])"]
     folder = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     path = folder / COMPILER
+    if path.exists() and path.read_bytes() != STUB.encode():
+        raise Refusal(f"{path} is a compiler: give a Python whose TT-NN has none, as `make conformance-ttnn` sets one up")
     path.parent.mkdir(parents=True, exist_ok=True)
     (path.parent / "kernel.elf").write_bytes(kernel_bytes())
     path.write_text(STUB)

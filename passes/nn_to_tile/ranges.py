@@ -13,7 +13,6 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.core.plain.weights import WeightStore
@@ -104,7 +103,7 @@ class Ranges:
             return limits(spec.dtype)
         if room is None or not spec.elements:
             return 0, 0
-        array = leaf.value.array if isinstance(leaf.value, LiteralAttr) else self._weights[leaf.value.key.data].value()
+        array = leaf.array(self._weights)
         found = int(array.min()), int(array.max())
         exact = isinstance(leaf, ConstantOp) and (leaf.key is None or not self._weights[leaf.key].derived)
         return found if exact or not within(found, room) else _common(room, limits(spec.dtype))

@@ -95,6 +95,12 @@ def test_the_stub_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     subprocess.run([stub, "-o", tmp_path / "a.elf", "a.o"], check=True)
     assert ((tmp_path / "a.o").read_bytes(), (tmp_path / "a.elf").read_bytes()) == (b"", kernel_bytes())
     assert (tmp_path / "a.d").read_text() == f"{tmp_path}/a.o:\n"
+    install_stub(Path(sys.executable))
+    stub.write_text("#!/bin/sh\n# a compiler for cards")
+    with pytest.raises(Refusal, match="is a compiler"):
+        install_stub(Path(sys.executable))
+    assert main(["--python", sys.executable]) == 2
+    assert stub.read_text().endswith("for cards")
 
 
 def test_the_kernel_is_an_executable_of_riscv() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
 from ttc.compat.names import ignored, told
 from ttc.dialects.core.errors import Error
 from ttc.lightning import ShardedStrategy, TTCAccelerator, TTCPrecision, TTCProfiler
-from ttc.lightning.deepspeed import EFFECTLESS
+from ttc.lightning.deepspeed import EFFECTLESS, config_table
 
 _INFERENCE = "each process predicts with the whole model, whose numbers are the same"
 EFFECTLESS_INFERENCE: dict[str, str] = {
@@ -113,7 +112,7 @@ class HPUDeepSpeedStrategy(ShardedStrategy):
         told("lightning_habana's HPUDeepSpeedStrategy", "ttc.lightning.ShardedStrategy")
         rest = _without(arguments, EFFECTLESS_ARGUMENTS)
         if config is not None:
-            super().__init__(config=_training(config), **rest)
+            super().__init__(config=_without(dict(config_table(config)), EFFECTLESS_INFERENCE), **rest)
             return
         offload = "cpu" if offload_optimizer or offload_parameters else None
         super().__init__(stage if zero_optimization else 0, offload=offload, **rest)
@@ -158,16 +157,6 @@ class HPUFSDPStrategy(ShardedStrategy):
             precision_plugin=precision_plugin,
             **_without(arguments, EFFECTLESS_ARGUMENTS),
         )
-
-
-def _training(config: Mapping[str, Any] | str | Path) -> Any:
-    """A configuration without what it says of inference; a file that cannot be read is left to the strategy's own error."""
-    if not isinstance(config, Mapping):
-        try:
-            config = json.loads(Path(config).read_text())
-        except (OSError, ValueError):
-            return config
-    return _without(dict(config), EFFECTLESS_INFERENCE) if isinstance(config, Mapping) else config
 
 
 def _classes(given: Any) -> Sequence[Any]:

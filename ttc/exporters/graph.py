@@ -15,9 +15,9 @@ from ttc.compiler.source import is_text
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.adapter import set_type
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
-from ttc.dialects.core.ir.leaves import LeafOp, StateOp
+from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.machines.targets import Target
@@ -114,24 +114,19 @@ def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: s
 
 def _repeats(unit: Unit, leaf: LeafOp, samples: int) -> bool:
     """Whether a constant has the same rows for each of so many samples."""
-    rows = _value(unit, leaf).reshape(samples, -1)
-    return not isinstance(leaf, StateOp) and bool((rows == rows[:1]).all())
+    rows = leaf.array(unit.weights).reshape(samples, -1)
+    return bool((rows == rows[:1]).all())
 
 
 def _cut(unit: Unit, leaf: LeafOp, chips: int) -> None:
     """Leave a constant the rows of one chip, under a name of its own."""
-    whole = _value(unit, leaf)
+    whole = leaf.array(unit.weights)
     value = whole[: len(whole) // chips]
     key = unit.weights.fresh(leaf.key or "constant")
     unit.weights.add_array(key, value)
     spec = Spec(value.shape, value.dtype)
     leaf.value = WeightAttr.of(key, spec)
     set_type(leaf.result, tensor_type(spec))
-
-
-def _value(unit: Unit, leaf: LeafOp) -> NDArray:
-    """Return the value of a weight or literal."""
-    return leaf.value.array if isinstance(leaf.value, LiteralAttr) else unit.weights[leaf.value.key.data].value()
 
 
 def _compiled(path: Path, options: CompileOptions, program: str | None, instruments: Sequence[Instrument]) -> tuple[Unit, func.FuncOp]:

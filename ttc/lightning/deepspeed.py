@@ -141,7 +141,7 @@ def read_config(config: Mapping[str, Any] | str | Path) -> DeepSpeedConfig:
     Raises: E0101 for keys that DeepSpeed or ttc does not have, all of which are named, and for values that cannot be; E0102; E0105.
     """
     where = None if isinstance(config, Mapping) else str(config)
-    given = config if isinstance(config, Mapping) else _file(Path(config))
+    given = config_table(config)
     unknown = sorted(_unknown(given, ""))
     if unknown:
         known = [f"{table}.{key}".lstrip(".") for table, keys in READ.items() for key in (*keys, *EFFECTLESS.get(table, {}))]
@@ -166,7 +166,11 @@ def read_config(config: Mapping[str, Any] | str | Path) -> DeepSpeedConfig:
     )
 
 
-def _file(path: Path) -> Any:
+def config_table(config: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
+    """Return a configuration as a mapping, read from its file if it is a path.  Raises E0101 for what is no object of JSON; E0102."""
+    if isinstance(config, Mapping):
+        return config
+    path = Path(config)
     if require_input(path).stat().st_size > MAX_BYTES:
         raise Error("E0101", f"a config of more than {MAX_BYTES >> 20} MB", str(path))
     try:

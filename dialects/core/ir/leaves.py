@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import (
     base,
@@ -16,6 +18,11 @@ from xdsl.utils.exceptions import VerifyException
 from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.attributes import STR, LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.spec import StringType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ttc.dialects.core.plain.weights import WeightStore
 
 
 class LeafOp(TtcOp):
@@ -34,6 +41,10 @@ class LeafOp(TtcOp):
     def key(self) -> str | None:
         """The weight's key; None for a literal."""
         return self.value.key.data if isinstance(self.value, WeightAttr) else None
+
+    def array(self, weights: WeightStore) -> NDArray:
+        """Return the value: a literal's own, or that of the weight in the store.  Raises E0304 for a weight that is not there."""
+        return self.value.array if isinstance(self.value, LiteralAttr) else weights[self.value.key.data].value()
 
 
 @irdl_op_definition

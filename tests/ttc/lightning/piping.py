@@ -18,6 +18,8 @@ from ttc.lightning import PipelineStrategy, TTCAccelerator
 
 ACCUMULATED = 2
 RATE = 1e-2
+BOUND = 0.551
+"""Share of an optimizer's bytes that a process of two stages has at most: four layers of 144, 272, 272 and 68 parameters do not halve."""
 
 
 class Staged(LightningModule):
@@ -86,7 +88,7 @@ def compare(what: str, folder: Path, **options: Any) -> None:
         torch.testing.assert_close(model.state_dict()[name], value, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
     share = bytes_of(last.optimizers[0]) / whole
     print(f"{what}: {share:.3f} of the bytes", flush=True)
-    assert share < 0.8, share
+    assert share <= BOUND, (what, share)
 
 
 CASES: dict[str, dict[str, Any]] = {

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.ir.to_plain import plain_work
@@ -120,8 +119,7 @@ class Tracker:
         spec = spec_of(op.result.type)
         if spec.elements > MAX_ELEMENTS:
             return None
-        value = op.value.array if isinstance(op.value, LiteralAttr) else self._weights[op.value.key.data].value()
-        return format_of(spec.dtype).unpack(value)
+        return format_of(spec.dtype).unpack(op.array(self._weights))
 
     def _evaluate(self, op: NNOp) -> list[NDArray] | None:
         if op.name == "nn.shape":
