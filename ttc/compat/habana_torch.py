@@ -95,7 +95,10 @@ def is_available() -> bool:
     """Whether ttc runs on this machine."""
     from ttc.process.platform import require_supported
 
-    require_supported()
+    try:
+        require_supported()
+    except Error:
+        return False
     return True
 
 
@@ -110,7 +113,7 @@ def current_device() -> int:
 
 
 def get_device_name(*_: Any) -> str:
-    """Return the target that steps are compiled for."""
+    """Return the name of the device, which is the host."""
     return "host"
 
 

@@ -20,9 +20,11 @@ from ttc.dialects.core.ir.attributes import STR, LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.spec import StringType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from ttc.dialects.core.plain.weights import WeightStore
+    from ttc.dialects.core.plain.weights import Weight, WeightStore
 
 
 class LeafOp(TtcOp):
@@ -42,7 +44,7 @@ class LeafOp(TtcOp):
         """The weight's key; None for a literal."""
         return self.value.key.data if isinstance(self.value, WeightAttr) else None
 
-    def array(self, weights: WeightStore) -> NDArray:
+    def array(self, weights: WeightStore | Mapping[str, Weight]) -> NDArray:
         """Return the value: a literal's own, or that of the weight in the store.  Raises E0304 for a weight that is not there."""
         return self.value.array if isinstance(self.value, LiteralAttr) else weights[self.value.key.data].value()
 

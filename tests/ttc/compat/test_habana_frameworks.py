@@ -111,6 +111,12 @@ def test_metrics_by_their_names(htcore: Any, tmp_path: Path) -> None:
         names["metric_global"]("graph_compilations")
 
 
+def test_devices_are_there_where_ttc_runs(htcore: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (htcore.hpu.is_available(), htcore.hpu.device_count(), htcore.hpu.current_device()) == (True, 1, 0)
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    assert not htcore.hpu.is_available()
+
+
 def test_variables_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HABANA_VISIBLE_MODULES", "0,1")
     monkeypatch.delitem(sys.modules, "ttc.compat.habana_frameworks", raising=False)
