@@ -13,7 +13,7 @@ import time
 
 
 def main() -> None:
-    """See above; ends with the status of the command."""
+    """Run the tool; ends with the status of the command."""
     start = time.perf_counter()
     process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
     _, status, usage = os.wait4(process, 0)

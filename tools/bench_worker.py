@@ -60,7 +60,7 @@ def answer(answers: TextIO, value: Any) -> None:
 
 
 def main() -> None:
-    """See above."""
+    """Run the tool."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a stopped process would outlive the one that wakes it
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # engines print what they like

@@ -141,7 +141,7 @@ def errors(found: tuple[Arrays, Arrays], wanted: tuple[list[NDArray[Any]], list[
 
 
 def main() -> int:
-    """See above."""
+    """Run the tool; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--accumulate", default="1,4", help="microbatches of an update")

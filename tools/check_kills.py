@@ -92,7 +92,7 @@ def killed(command_line: list[str], seconds: float) -> bool:
 
 
 def main() -> int:
-    """See above."""
+    """Run the tool; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=20, help="kills")
     parser.add_argument("--seed", type=int, default=None, help="of the moments")

@@ -224,7 +224,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> int:
-    """See above."""
+    """Run the tool; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--ways", default=",".join(WAYS))

@@ -78,7 +78,7 @@ READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
 
 
 def main() -> None:
-    """See above."""
+    """Run the tool."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     path = Path(sys.argv[1])
     answers = os.fdopen(os.dup(1), "w")

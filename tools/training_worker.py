@@ -125,7 +125,7 @@ def _peak_bytes() -> int:
 
 
 def main() -> None:
-    """See above."""
+    """Run the tool."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # compilers print what they like

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 540
-"""That all processes have, also on a machine with more to do; those that need longer are ended."""
+SECONDS = 240
+"""That all processes have; more are ended."""
 
 
 def started(script: str, processes: int, *arguments: str, restarts: int = 0, **variables: str) -> tuple[int, str]:
