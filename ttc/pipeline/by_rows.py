@@ -83,7 +83,7 @@ class StagedUpdates:
     Args:
         pipeline: of the model, with a loss and without anything pushed.
         examples: inputs of one microbatch.
-        optimizer: as `ttc.training` takes it, of which the pipeline was given `optimizer_of_stages`.
+        optimizer: as `ttc.training` takes it, of which the pipeline was given `StageOptimizers.of_stages`.
         targets: how many arrays the loss takes besides.
         replicas: that share the rows of an update.
         accumulate: microbatches of each.
