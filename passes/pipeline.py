@@ -38,6 +38,7 @@ from ttc.passes.nn.lower_fft import LowerFft
 from ttc.passes.nn.lower_pool import LowerPool
 from ttc.passes.nn.lower_recurrent import LowerRecurrent
 from ttc.passes.nn.lower_resize import LowerResize
+from ttc.passes.nn.patch_product import PatchProduct
 from ttc.passes.nn.recognize_attention import RecognizeAttention
 from ttc.passes.nn.recognize_gelu import RecognizeGelu
 from ttc.passes.nn.recognize_layer_norm import RecognizeLayerNorm
@@ -167,6 +168,7 @@ def gradient_steps(*gradients: Pass) -> list[Pass]:
 def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
     """Passes on nn ops: constants, patterns, layouts.  A host has kernels of whole recurrent layers."""
     steps: list[Pass] = [] if target.is_host else [LowerRecurrent()]
+    products: list[Pass] = [] if target.is_host else [PatchProduct()]
     return [
         KeepSources(),
         *(gradient_steps(*gradients) if gradients else []),
@@ -193,6 +195,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
         FuseBias(),
         FoldScale(),
         FuseBias(),
+        *products,
         ChannelsLast(),
         RecognizeLayerNorm(),
         LowerResize(),

@@ -7,6 +7,7 @@ from typing import ClassVar
 from ttc.dialects.core.ir.entries import entry_functions, ports, set_module_attr
 from ttc.dialects.core.records import record
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
 from ttc.passes.nn_to_tile.stream_batch import batch_carriers
 
 
@@ -46,9 +47,10 @@ class NoteIndependent(Pass):
         functions = entry_functions(unit.module)
         if len(functions) < 2:
             return
+        repeated = RepeatedRows(unit)
         rows: list[tuple[str, tuple[str, ...]]] = []
         for function in functions:
-            carried, reason = batch_carriers(function)
+            carried, reason = batch_carriers(function, repeated.has)
             if reason is not None:
                 rewriter.missed(function, f"samples of {function.sym_name.data} are not independent: {reason}")
             elif carried:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,8 +17,8 @@ from ttc.dialects.core.ir.leaves import LeafOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.shape import ExpandOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows, keeps_samples, repeated_values
 from ttc.passes.tile_to_netlist.layouts import divisors
 
 SLACK = 1.1
@@ -29,7 +29,8 @@ SLACK = 1.1
 class StreamBatch(Pass):
     """Cut an independent batch of N samples into microbatches of m, which the device streams through its pipeline of ops.
 
-    m is the smallest divisor of N whose tiles are filled about as well as the best divisor's, unless one is asked for.
+    m is the smallest divisor of N whose tiles are filled about as well as the best divisor's, unless one is asked for.  A constant with
+    the same rows for each sample, as exporters make one of a row that a model expands, is cut to those of m samples.
 
     Before:
         func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
@@ -56,11 +57,12 @@ class StreamBatch(Pass):
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:
             return
+        rows = RepeatedRows(unit)
         for function in entry_functions(unit.module):
-            self._stream(function, rewriter)
+            self._stream(function, rows, rewriter)
 
-    def _stream(self, function: func.FuncOp, rewriter: Rewriter) -> None:
-        carried, reason = batch_carriers(function)
+    def _stream(self, function: func.FuncOp, rows: RepeatedRows, rewriter: Rewriter) -> None:
+        carried, reason = batch_carriers(function, rows.has)
         if not carried:
             return
         size = spec_of(function.body.block.args[0].type).shape[0]
@@ -68,9 +70,12 @@ class StreamBatch(Pass):
             rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
             return
         asked = self.samples if self.samples is not None and size % self.samples == 0 else None
-        samples = asked or microbatch(size, [spec_of(v.type) for v in carried])
+        samples = asked or microbatch(size, [spec_of(v.type) for v in carried if not isinstance(v.owner, LeafOp)])
         if samples == size or not rewriter.allow("stream-batch", function):
             return
+        for leaf in [v.owner for v in carried if isinstance(v.owner, LeafOp)]:
+            key = rows.cut(leaf, size // samples)
+            rewriter.applied(function, f"a constant holds the same rows for each of {size} samples: '{key}' those of {samples}")
         resize_batch(function, carried, size, samples)
         rewriter.applied(function, f"a batch of {size} is streamed as {size // samples} microbatches of {samples}", samples=samples)
 
@@ -90,7 +95,7 @@ def batch_carriers(function: func.FuncOp, repeats: Callable[[LeafOp, int], bool]
     if size <= 1:
         return set(), None
     given: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
-    rows = {} if repeats is None else _repeated_rows(function, size, repeats)
+    rows = {} if repeats is None else repeated_values(function, size, repeats)
     while True:
         carried = set(given)
         op, reason = _carry(function, carried, size)
@@ -108,51 +113,10 @@ def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> tuple[Op
         if isinstance(op, func.ReturnOp):
             return (None, None) if all(v in carried for v in op.operands) else (op, "a result does not carry the batch")
         if isinstance(op, NNOp) and any(v in carried for v in op.named_operands()):
-            if not _keeps_samples(op, carried, size):
+            if not keeps_samples(op, carried, size):
                 return op, f"{op.name} may mix samples"
             carried.update(op.results)
     return None, None
-
-
-def _keeps_samples(op: NNOp, carried: Container[SSAValue | None], size: int) -> bool:
-    """Whether all results of an op carry the batch, sample by sample."""
-    operands = op.named_operands()
-    flags, attrs = [v in carried for v in operands], op.plain_attrs()
-    specs = [None if v is None else spec_of(v.type) for v in operands]
-    return all(op.batch(flags, specs, spec_of(result.type), attrs, size) for result in op.results)
-
-
-def _repeated_rows(function: func.FuncOp, size: int, repeats: Callable[[LeafOp, int], bool]) -> dict[SSAValue, set[SSAValue]]:
-    """The values with the same rows for each sample: constants, what is expanded to the batch, and what is computed from these alone.
-
-    Each comes with the constants and expanded values that it follows from.
-    """
-    found: dict[SSAValue, set[SSAValue]] = {}
-    shared: set[SSAValue] = set()
-    for op in function.body.block.ops:
-        if isinstance(op, LeafOp):
-            shared.add(op.result)
-            if _has_samples(op.result, size) and repeats(op, size):
-                found[op.result] = {op.result}
-        elif isinstance(op, ExpandOp) and _expands_to(op, size):
-            found[op.results[0]] = {op.results[0]}
-        elif isinstance(op, NNOp) and op.operands and all(v in shared or v in found for v in op.operands):
-            if any(v in found for v in op.operands) and _keeps_samples(op, found, size):
-                found.update(dict.fromkeys(op.results, set().union(*(found.get(v, set()) for v in op.operands))))
-            shared.update(op.results)
-    return found
-
-
-def _expands_to(op: ExpandOp, size: int) -> bool:
-    """Whether the op gives each of so many samples the same."""
-    before, after = (spec_of(value.type).shape for value in (op.operands[0], op.results[0]))
-    return after[:1] == (size,) and before[:1] != (size,)
-
-
-def _has_samples(value: SSAValue, size: int) -> bool:
-    """Whether the first dimension has as many rows for each sample."""
-    shape = spec_of(value.type).shape
-    return bool(shape) and shape[0] > 0 and shape[0] % size == 0
 
 
 def _empty(carried: set[SSAValue]) -> str | None:

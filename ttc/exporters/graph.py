@@ -14,11 +14,8 @@ from ttc.compiler.driver import compile_path
 from ttc.compiler.source import is_text
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.ir.adapter import set_type
-from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
 from ttc.dialects.core.ir.leaves import LeafOp
-from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
@@ -26,6 +23,7 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
 from ttc.passes.base import Instrument, Unit
+from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
 from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
 
 LEAVES = ("ttc.constant", "ttc.param", "ttc.state")
@@ -99,7 +97,8 @@ def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: s
     whole = _graph(unit, function)
     if chips == 1:
         return whole, whole
-    carried, reason = batch_carriers(function, lambda leaf, samples: _repeats(unit, leaf, samples))
+    rows = RepeatedRows(unit)
+    carried, reason = batch_carriers(function, rows.has)
     size = whole.function.inputs[0].shape[0] if carried else 1
     if size % chips or size < chips:
         raise Error("E0101", f"{chips} chips cannot divide a batch of {size}", hint="give one that they divide by --batch or --shape")
@@ -107,26 +106,9 @@ def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: s
         raise Error("E0503", f"the batch cannot be divided over {chips} chips: {reason}")
     for value in carried:
         if isinstance(value.owner, LeafOp):
-            _cut(unit, value.owner, chips)
+            rows.cut(value.owner, chips)
     resize_batch(function, carried, size, size // chips)
     return whole, _graph(unit, function)
-
-
-def _repeats(unit: Unit, leaf: LeafOp, samples: int) -> bool:
-    """Whether a constant has the same rows for each of so many samples."""
-    rows = leaf.array(unit.weights).reshape(samples, -1)
-    return bool((rows == rows[:1]).all())
-
-
-def _cut(unit: Unit, leaf: LeafOp, chips: int) -> None:
-    """Leave a constant the rows of one chip, under a name of its own."""
-    whole = leaf.array(unit.weights)
-    value = whole[: len(whole) // chips]
-    key = unit.weights.fresh(leaf.key or "constant")
-    unit.weights.add_array(key, value)
-    spec = Spec(value.shape, value.dtype)
-    leaf.value = WeightAttr.of(key, spec)
-    set_type(leaf.result, tensor_type(spec))
 
 
 def _compiled(path: Path, options: CompileOptions, program: str | None, instruments: Sequence[Instrument]) -> tuple[Unit, func.FuncOp]:
