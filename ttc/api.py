@@ -24,6 +24,7 @@ from ttc.process.platform import require_supported
 from ttc.settings.records import settings
 
 if TYPE_CHECKING:
+    from ttc.compiler.source import Source
     from ttc.passes.base import Instrument
     from ttc.runtime.program import Program
     from ttc.settings.train_options import TrainOptions
@@ -63,21 +64,24 @@ def compile(
     mode = fields.get("training")
     trained = training_of(path_or_module, fields)
     watchers = [*_watchers(fields), *gradient_checks(trained)]
-    if is_torch(path_or_module):
-        with in_mode(path_or_module, mode):
-            return _compile_torch(path_or_module, example_inputs, dynamic_shapes, _for_programs(options, fields, trained), watchers)
-    if is_tensorflow(path_or_module):
-        return _compile_tensorflow(path_or_module, example_inputs, _for_programs(options, fields, trained), watchers)
-    if dynamic_shapes is not None:
-        raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
-    if is_by_hand(path_or_module):
-        return _compile_by_hand(path_or_module, example_inputs, _for_programs(options, fields, trained), watchers)
-    path = _path_of(path_or_module)
-    if example_inputs is not None:
+    if is_file(path_or_module) and example_inputs is not None:
         fields = {**_examples(example_inputs), **fields}
-    from ttc.compiler.driver import compile_path
+    chosen = _for_programs(options, fields, trained)
+    with in_mode(path_or_module, mode):
+        source = _source(path_or_module, example_inputs, dynamic_shapes, chosen)
+    from ttc.compiler.driver import compile_source
 
-    return compile_path(path, _for_programs(options, fields, trained), watchers).program()
+    return compile_source(source, chosen, watchers).program()
+
+
+def source_of(model: object, example_inputs: Examples | None, **option_fields: Any) -> Source:
+    """Import a model as `compile` does, and return its IR with its weights.
+
+    Args:    option_fields: fields of CompileOptions that say how: shape, batch, values, weights.
+    Raises:  ttc.Error.
+    """
+    shapes = _examples(example_inputs) if is_file(model) and example_inputs is not None else {}
+    return _source(model, example_inputs, None, resolve(CompileOptions, {**shapes, **option_fields}))
 
 
 def _with_shapes(fields: dict[str, Any]) -> dict[str, Any]:
@@ -115,31 +119,9 @@ def is_torch(model: object) -> bool:
     return any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__)
 
 
-def _compile_torch(model: object, example_inputs: Any, dynamic_shapes: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
-    from ttc.compiler.driver import compile_source
-    from ttc.compiler.source import Source
-    from ttc.compiler.variants import imported
-    from ttc.importers.torch import import_object
-
-    module, weights = imported(
-        options, lambda shapes, batch: import_object(model, example_inputs, dynamic_shapes, shapes=shapes, batch=batch)
-    )
-    return compile_source(Source(module, weights, "import"), options, watchers).program()
-
-
 def is_tensorflow(model: object) -> bool:
     """Whether it is a model or function of TensorFlow or Keras, which need not be loaded to tell."""
     return any(base.__module__.partition(".")[0] in ("tensorflow", "keras") for base in type(model).__mro__)
-
-
-def _compile_tensorflow(model: object, example_inputs: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
-    from ttc.compiler.driver import compile_source
-    from ttc.compiler.source import Source
-    from ttc.compiler.variants import imported
-    from ttc.importers.tf import import_object
-
-    module, weights = imported(options, lambda shapes, batch: import_object(model, example_inputs, shapes=shapes, batch=batch))
-    return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 
 def is_by_hand(model: object) -> bool:
@@ -147,20 +129,46 @@ def is_by_hand(model: object) -> bool:
     return any(base.__module__ == "ttc.nn" and base.__name__ == "Module" for base in type(model).__mro__)
 
 
-def _compile_by_hand(model: Any, example_inputs: Any, options: CompileOptions, watchers: list[Instrument]) -> Program:
-    from ttc.compiler.driver import compile_source
+def _source(model: Any, example_inputs: Any, dynamic_shapes: Any, options: CompileOptions) -> Source:
+    """Import a model of any kind; what is imported already is copied, as compiling changes it."""
     from ttc.compiler.source import Source
     from ttc.compiler.variants import imported
-    from ttc.ops.importing import import_object
 
-    module, weights = imported(options, lambda shapes, batch: import_object(model, example_inputs, shapes=shapes, batch=batch))
-    return compile_source(Source(module, weights, "import"), options, watchers).program()
+    if is_torch(model):
+        from ttc.importers.torch import import_object as import_torch
+
+        return Source(
+            *imported(options, lambda shapes, batch: import_torch(model, example_inputs, dynamic_shapes, shapes=shapes, batch=batch)),
+            "import",
+        )
+    if dynamic_shapes is not None:
+        raise Error("E0101", "dynamic_shapes goes with a PyTorch module")
+    if isinstance(model, Source):
+        return Source(model.module.clone(), model.weights.copy(), model.stage)
+    if is_tensorflow(model):
+        from ttc.importers.tf import import_object
+    elif is_by_hand(model):
+        from ttc.ops.importing import import_object
+    elif is_file(model):
+        return _opened(Path(os.fspath(model)), options)
+    else:
+        raise Error(
+            "E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a module of PyTorch, Keras, ttc.nn"
+        )
+    return Source(*imported(options, lambda shapes, batch: import_object(model, example_inputs, shapes=shapes, batch=batch)), "import")
 
 
-def _path_of(model: object) -> Path:
-    if isinstance(model, str | os.PathLike):
-        return Path(os.fspath(model))
-    raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give the path of a model, or a module of PyTorch, Keras, ttc.nn")
+def _opened(path: Path, options: CompileOptions) -> Source:
+    from ttc.compiler.driver import check_options
+    from ttc.compiler.source import open_source
+
+    check_options(options)
+    return open_source(path, options)
+
+
+def is_file(model: object) -> bool:
+    """Whether it is the path of a model."""
+    return isinstance(model, str | os.PathLike)
 
 
 def _examples(examples: Examples) -> dict[str, Any]:

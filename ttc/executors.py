@@ -19,6 +19,7 @@ from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
 from ttc.train.executor import TrainingExecutor
 from ttc.train.inference import InferenceExecutor
+from ttc.train.instances import Copies, Instances
 from ttc.train.outputs import OutputMode
 from ttc.train.own_loss import is_own_loss, with_loss
 from ttc.train.replicas import Replicas, Trains
@@ -57,8 +58,8 @@ def training(
         optimizer: name, record of `ttc.optim`, or instance of `torch.optim` over the module's parameters, whose learning rates are read at
             every call; None: gradients are accumulated, and read with `grads`.
         example_inputs: of one microbatch, as `ttc.compile` takes them.
-        devices: one for each stage that a PyTorch module is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
-        plan, schedule, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in the model.
+        devices: one for each stage that the model is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
+        plan, schedule, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in a PyTorch module.
         option_fields: fields of UpdateOptions (accumulate, iterations, replicas, output, ...), of RunOptions (engine, threads), and what
             `ttc.compile` takes: target, format, clip_norm, loss_scale, ...
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
@@ -68,8 +69,7 @@ def training(
     _check(option_fields)
     if devices is not None:
         return _in_stages(model, loss, optimizer, example_inputs, updates, Staged(devices, plan, schedule, mode, of_devices))
-    if plan is not None:
-        raise Error("E0101", "a plan says which stages run on which devices", hint="add devices=[...], one for each stage")
+    _check_plan(devices, plan)
     if loss == "marked":
         loss = Output(MARKED_LOSS)
     elif is_own_loss(loss):
@@ -90,6 +90,11 @@ def training(
         ready=example_inputs is not None or not hasattr(model, "named_parameters"),
         **_of_calls(updates),
     )
+
+
+def _check_plan(devices: Any, plan: Any) -> None:
+    if plan is not None and devices is None:
+        raise Error("E0101", "a plan says which stages run on which devices", hint="add devices=[...], one for each stage")
 
 
 def _check(option_fields: Mapping[str, Any]) -> None:
@@ -114,7 +119,7 @@ def _of_calls(updates: UpdateOptions) -> dict[str, Any]:
 
 def _in_stages(model: Any, loss: Any, optimizer: Any, example_inputs: Any, updates: UpdateOptions, staged: Staged) -> TrainingExecutor:
     """The executor of a model in stages."""
-    staged.check(model, loss, example_inputs, updates.reduction)
+    staged.check_training(loss, example_inputs, updates.reduction)
     targets = 0 if not is_own_loss(loss) and isinstance(loss_of(loss), Output) else 1
     return TrainingExecutor(
         model,
@@ -125,8 +130,16 @@ def _in_stages(model: Any, loss: Any, optimizer: Any, example_inputs: Any, updat
     )
 
 
-def inference(model: Any, *, example_inputs: Any = None, **option_fields: Any) -> InferenceExecutor:
-    """Make an executor that runs a model on any number of rows.
+def inference(
+    model: Any,
+    *,
+    example_inputs: Any = None,
+    devices: Sequence[Any] | None = None,
+    plan: Mapping[str, int] | None = None,
+    mode: str = "sequential",
+    **option_fields: Any,
+) -> InferenceExecutor:
+    """Make an executor that runs a model on any number of rows, whole or in stages on devices: the numbers are the same.
 
     A PyTorch module is compiled in evaluation mode with the first call, for its rows, unless example inputs are given; a file at once.  It
     sees the newest weights of an executor that trains the same module.
@@ -134,6 +147,8 @@ def inference(model: Any, *, example_inputs: Any = None, **option_fields: Any) -
     Args:
         model: as `ttc.compile` takes it.
         example_inputs: of one microbatch, as `ttc.compile` takes them.
+        devices: one for each stage that the model is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
+        plan, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in a PyTorch module.
         option_fields: fields of InferenceOptions (iterations, replicas, output, partial_batch, ...), of RunOptions (engine, threads), and
             what `ttc.compile` takes: target, format, ...
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
@@ -141,20 +156,27 @@ def inference(model: Any, *, example_inputs: Any = None, **option_fields: Any) -
     for name, hint in _NOT_IN_INFERENCE.items():
         if option_fields.pop(name, None) not in (None, 1):
             raise Error("E0101", f"'{name}' means nothing in inference", hint=hint)
-    options, running = _taken(InferenceOptions, option_fields), _running(option_fields)
+    options, of_devices = _taken(InferenceOptions, option_fields), dict(option_fields)
+    running, staged = _running(option_fields), None if devices is None else Staged(devices, plan, "1f1b", mode, of_devices)
+    _check_plan(devices, plan)
     output = OutputMode.of(options.output)
     if options.partial_batch == "pad" and output.name != "all":
         raise Error("E0101", f"padded rows would be part of output '{output.name}'", hint="take output 'all', or partial_batch 'drop'")
 
-    def build(examples: tuple[Any, ...] | None) -> Program:
+    if staged is not None:
+        staged.check(example_inputs)
+
+    def build(examples: tuple[Any, ...] | None) -> Instances:
         known = {name: value for name, value in option_fields.items() if value is not None}
         with in_mode(model, False), _buffers_as_parameters(model):
-            return _on(compile(model, example_inputs if examples is None else examples, **known), running)
+            if staged is not None:
+                return staged.forward(model, examples or (), options.replicas)
+            return Copies(_on(compile(model, example_inputs if examples is None else examples, **known), running), options.replicas)
 
     return InferenceExecutor(
         model,
         build,
-        ready=example_inputs is not None or not hasattr(model, "named_parameters"),
+        ready=staged is None and (example_inputs is not None or not hasattr(model, "named_parameters")),
         rows=Rows(options.iterations, 1, options.replicas, options.partial_batch),
         output=output,
         recompile=options.recompile,

@@ -16,11 +16,11 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named, format_of
 from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.attributes import WeightAttr
-from ttc.dialects.core.ir.entries import derived_functions, module_attr
+from ttc.dialects.core.ir.entries import Port, derived_functions, finish_function, make_function, module_attr, set_module_attr
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.random_weights import seeded_weights
-from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block, plain_type
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Work
@@ -64,6 +64,15 @@ def open_source(path: Path, options: CompileOptions) -> Source:
         raise Error("E0101", "--weights goes with IR text; a model has its own", where=str(path))
     module, weights = _import(path, options)
     return Source(module, weights, "import")
+
+
+def identity(spec: Spec) -> Source:
+    """Return a program that gives what it takes."""
+    function = make_function("forward", [(Port("x"), tensor_type(spec))])
+    finish_function(function, [(Port("y"), function.body.block.args[0])])
+    module = ModuleOp([function])
+    set_module_attr(module, "model", "identity")
+    return Source(module, WeightStore(), "import")
 
 
 def is_text(path: Path, options: CompileOptions) -> bool:

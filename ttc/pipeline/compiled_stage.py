@@ -100,7 +100,11 @@ class CompiledStage:
 
     def outputs_for(self, inputs: Arrays) -> Arrays:
         """Compute outputs in evaluation, to learn what they are like; nothing changes."""
-        return self._chosen(self._inferred(inputs))
+        before = self.buffers() if self._training is None else {}
+        found = self._chosen(self._inferred(inputs))
+        if before:
+            self.session.assign({}, before)
+        return found
 
     # ---- microbatches --------------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.api import compile, is_torch
+from ttc.compiler.source import identity
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.training.losses import Loss, Output
 from ttc.losses import loss_of
@@ -171,10 +173,7 @@ class CompiledLoss:
 
     def _made(self, output: NDArray[Any]) -> Session:
         if self._session is None:
-            import torch
-
-            module = torch.nn.Identity()
-            program = compile(module, (tensor(output.copy()),), target=self._target, loss=self._loss, input_gradients=True)
+            program = compile(identity(Spec(output.shape, output.dtype)), target=self._target, loss=self._loss, input_gradients=True)
             self._session = Session(program, number=self._number)
         return self._session
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ttc.api import compile, is_torch
+from ttc.api import compile, is_file, is_torch, source_of
 from ttc.compiler.probes import AlreadyOutput
+from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error, nearest
 from ttc.pipeline.device import Device
 from ttc.pipeline.stage import Arrays, check_count, tensor
@@ -17,13 +17,10 @@ from ttc.runtime.arguments import inputs_of
 from ttc.runtime.program import Program, build_program
 from ttc.train.updates import BACKWARD, FORWARD
 
+_OF_IMPORTS = ("shape", "batch", "values", "weights")
+"""Options of devices that say how a model is imported."""
 NO_GRADIENTS = "E0506"
 """The code of the error of a training program in which nothing has a gradient."""
-
-
-def is_file(module: Any) -> bool:
-    """Whether a stage is made of a file."""
-    return isinstance(module, str | os.PathLike)
 
 
 def program_for(
@@ -54,6 +51,12 @@ def program_for(
             if not (training and first and error.code == NO_GRADIENTS and not fields["input_gradients"]):
                 raise error.at(f"stage '{stage}'") from None
             fields["input_gradients"] = True  # without parameters nothing else has gradients, and a program without any is none of training
+
+
+def imported(module: Any, examples: Arrays, device: Device) -> Source:
+    """Import a model for inputs like the examples, as options of a device say, without compiling it.  Raises what importing raises."""
+    fields = {name: value for name, value in device.compiling.items() if name in _OF_IMPORTS}
+    return source_of(module, _examples("model", module, examples), **fields)
 
 
 def _compiled(module: Any, examples: Any, fields: Mapping[str, Any]) -> Program:
@@ -98,6 +101,8 @@ def _is_split(program: Program) -> bool:
 
 def _examples(stage: str, module: Any, arrays: Arrays) -> Any:
     """Inputs as `ttc.compile` takes them for a kind of module."""
+    if isinstance(module, Source):
+        return None
     if is_torch(module):
         return tuple(tensor(array.copy()) for array in arrays)
     if not is_file(module):

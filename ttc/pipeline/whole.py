@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttc.api import is_torch
+from ttc.api import is_by_hand, is_file, is_tensorflow, is_torch
+from ttc.compiler.training_keywords import is_module
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.pipeline.building import Plan
+from ttc.pipeline.modules import imported
 from ttc.pipeline.stage import Arrays, tensor
 
 
@@ -28,14 +30,21 @@ class Whole:
 
     def cut(self, plans: Sequence[Plan], examples: Arrays) -> list[Plan]:
         """Return the plans of the stages, each with its part of the model.  Raises E0101 for another number of stages, and as `ttc.cut`."""
-        from ttc.stages.cutting import cut
-
-        given = tuple(tensor(array.copy()) for array in examples)
-        parts = cut(self.model, given, self.plan, strict=self.strict, training=True if self.training else None)
+        parts = self._parts(plans[0], examples)
         if len(parts) != len(plans):
             message = f"the model is cut into {len(parts)} stages, and there are {len(plans)} devices"
             raise Error("E0101", message, hint="mark stages by ttc.stage in the model, or give a plan; each has a device")
         return [replace(plan, module=part) for plan, part in zip(plans, parts, strict=True)]
+
+    def _parts(self, first: Plan, examples: Arrays) -> Sequence[Any]:
+        if is_module(self.model):
+            from ttc.stages.cutting import cut
+
+            given = tuple(tensor(array.copy()) for array in examples)
+            return cut(self.model, given, self.plan, strict=self.strict, training=True if self.training else None)
+        from ttc.stages.imported import cut_imported
+
+        return cut_imported(imported(self.model, examples, first.device), self.plan, strict=self.strict, training=self.training)
 
 
 def pairs_of(stages: Any, devices: Any, plan: Any) -> Any:
@@ -52,4 +61,4 @@ def pairs_of(stages: Any, devices: Any, plan: Any) -> Any:
 
 def is_whole(stages: Any) -> bool:
     """Whether a user gives one model, and no stages."""
-    return is_torch(stages) and hasattr(stages, "named_parameters")
+    return is_file(stages) or is_torch(stages) or is_tensorflow(stages) or is_by_hand(stages)

@@ -2,70 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from operator import getitem
-from typing import TypeAlias
 
 import torch
 from torch import fx
 
 from ttc.dialects.core.errors import Error, nearest, warn
-from ttc.dialects.core.records import record
-from ttc.dialects.core.rules.patterns import REGEX, checked, fits
 from ttc.importers.torch.places import module_path, sources_of
 from ttc.marks.stages import stages_of_nodes
-
-StagePlan: TypeAlias = "Mapping[str, int]"
-"""Stages by names of modules: dotted names, with shell patterns and ranges (`layer.0-5`), `re:` expressions, or `kind:` and a class."""
-KIND = "kind:"
-"""Begins a pattern of the class of modules."""
-_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
-
-
-@record(slots=True)
-class PlanLine:
-    """One line of a plan.
-
-    Args:
-        pattern: as it was given.
-        stage: of the modules that fit.
-    """
-
-    pattern: str
-    stage: int
-
-    def matches(self, path: str, kind: str) -> bool:
-        """Whether it is about a module of that dotted name and class."""
-        if self.pattern.startswith(KIND):
-            return fits(self.pattern.removeprefix(KIND), kind)
-        return fits(self.pattern, path) if self.pattern.startswith(REGEX) else _is_named(self.pattern, path)
-
-
-def rows_of(plan: StagePlan) -> tuple[PlanLine, ...]:
-    """Return the lines of a plan.  Raises E0101 for what is no name or no number of a stage."""
-    if not isinstance(plan, Mapping) or not plan:
-        raise Error("E0101", f"a {type(plan).__name__} is no plan of stages", hint='{"encoder.layer.0-5": 0, "re:head.*": 1}')
-    for pattern, stage in plan.items():
-        if not isinstance(pattern, str) or not pattern:
-            raise Error("E0101", f"a plan of stages names modules, not {pattern!r:.80}")
-        if type(stage) is not int or stage < 0:
-            raise Error("E0101", f"'{pattern[:80]}' cannot be of stage {stage!r:.20}", hint="stages are counted from 0")
-        checked(pattern)
-    return tuple(PlanLine(pattern, stage) for pattern, stage in plan.items())
-
-
-def _is_named(pattern: str, path: str) -> bool:
-    """Whether each piece of a dotted name fits: numbers in a range, or a shell pattern."""
-    wanted, given = pattern.split("."), path.split(".")
-    return len(wanted) == len(given) and all(_fits_piece(a, b) for a, b in zip(wanted, given, strict=True))
-
-
-def _fits_piece(pattern: str, piece: str) -> bool:
-    bounds = _RANGE.fullmatch(pattern)
-    if bounds is None:
-        return fits(pattern, piece)
-    return piece.isdecimal() and int(bounds[1]) <= int(piece[:9]) <= int(bounds[2])
+from ttc.stages.plans import PlanLine, StagePlan, rows_of, stage_of
 
 
 def stages_of(graph: fx.Graph, plan: StagePlan | None, known: Mapping[str, str], *, strict: bool) -> dict[fx.Node, int]:
@@ -122,7 +68,7 @@ def _where(node: fx.Node) -> str | None:
 # ---- plans -----------------------------------------------------------------------------------------------------------------------------
 
 
-def _planned(graph: fx.Graph, rows: Sequence[PlanLine], known: Mapping[str, str]) -> dict[fx.Node, int]:
+def _planned(graph: fx.Graph, rows: tuple[PlanLine, ...], known: Mapping[str, str]) -> dict[fx.Node, int]:
     """The stage that a plan has for each node; one that it does not name is of the stage that began last."""
     for row in rows:
         if not any(row.matches(path, kind) for path, kind in known.items()):
@@ -131,15 +77,10 @@ def _planned(graph: fx.Graph, rows: Sequence[PlanLine], known: Mapping[str, str]
     found: dict[fx.Node, int] = {}
     now = 0
     for node in graph.nodes:
-        own = next((stage for path in _paths(node) if (stage := _stage_of(rows, path, known)) is not None), None)
+        own = next((stage for path in _paths(node) if (stage := stage_of(rows, path, known.get(path, ""))) is not None), None)
         now = now if own is None else own
         found[node] = now
     return found
-
-
-def _stage_of(rows: Sequence[PlanLine], path: str, known: Mapping[str, str]) -> int | None:
-    """What the plan says of a module; a later line overrides an earlier one."""
-    return next((row.stage for row in reversed(rows) if row.matches(path, known.get(path, ""))), None)
 
 
 def _paths(node: fx.Node) -> Iterator[str]:

@@ -15,9 +15,10 @@ from ttc.dialects.core.records import record
 from ttc.importers.torch.exported import arguments_of
 from ttc.importers.torch.tracing import tracing
 from ttc.marks.stages import tracing_stages
-from ttc.stages.assigned import StagePlan, classes_of, is_update, stages_of
+from ttc.stages.assigned import classes_of, is_update, stages_of
 from ttc.stages.evaluated import in_evaluation
 from ttc.stages.part import StagePart
+from ttc.stages.plans import StagePlan
 
 
 def cut(

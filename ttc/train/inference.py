@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,8 +11,8 @@ from ttc.dialects.core.errors import Error
 from ttc.marks.readings import show_outputs
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.machine.session import Session
-from ttc.runtime.program import Program
 from ttc.train.host import Host, taken
+from ttc.train.instances import Instances
 from ttc.train.newest import newest
 from ttc.train.outputs import OutputMode
 from ttc.train.rows import Rows, parts
@@ -22,11 +21,11 @@ from ttc.train.signatures import CompiledByCalls, signature_of
 from ttc.train.updates import FORWARD, MARKED_LOSS
 from ttc.train.weights import ModuleWeights
 
-Build = Callable[["tuple[Any, ...] | None"], Program]
-"""Compiles the model for example inputs of a microbatch; None: for shapes that it has itself."""
+Build = Callable[["tuple[Any, ...] | None"], Instances]
+"""Compiles the model for example inputs of a microbatch (None: for shapes that it has itself), with a session for each replica."""
 
 
-class InferenceExecutor(CompiledByCalls[list[Session]]):
+class InferenceExecutor(CompiledByCalls[Instances]):
     """Runs a model on rows.  One thread may use it at a time.
 
     Weights are those of the executor that trains the same module, as they are at every call; without one they are the module's own when
@@ -51,14 +50,14 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
         output: OutputMode = OutputMode("all"),  # noqa: B008
         recompile: str = "again",
     ) -> None:
-        super().__init__(recompile, _close)
+        super().__init__(recompile, lambda instances: instances.close())
         self._model = model
         self._host = Host(model)
         self._synced = ModuleWeights(self._host)
         self._build = build
         self._rows = rows
         self._output = output
-        self._sessions: list[Session] | None = None
+        self._instances: Instances | None = None
         self._examples: tuple[Any, ...] | None = None
         self._ready_made = ready
         self._seen = 0
@@ -76,26 +75,18 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
             raise Error("E0803", "the executor is closed")
         values = [taken(array) for array in arrays]
         fitted, count = self._rows.fitted({str(i): value for i, value in enumerate(values)}, self._batch())
-        sessions = self._for(list(fitted.values()))
+        instances = self._for(list(fitted.values()))
         self._refresh()
-        names = [argument.name for argument in inputs_of(sessions[0].entry(FORWARD))]
+        names = [argument.name for argument in inputs_of(self.session.entry(FORWARD))]
         if len(names) != len(values):
             raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
         named = dict(zip(names, fitted.values(), strict=True))
         found: list[list[NDArray[Any]]] = []
-        for number, iteration in enumerate(parts(named, self._rows.iterations)):
-            for replica, one in enumerate(self._iteration(sessions, iteration)):
+        for number, iteration in enumerate(instances.run(parts(named, self._rows.iterations))):
+            for replica, one in enumerate(iteration):
                 shown = show_outputs(one, microbatch=number, replica=replica)
                 found.append([value for name, value in shown.items() if name != MARKED_LOSS])
         return self._given(found, count)
-
-    def _iteration(self, sessions: list[Session], rows: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
-        """The outputs of each replica."""
-        shares = list(parts(rows, len(sessions)))
-        if len(sessions) == 1:
-            return [sessions[0].call(FORWARD, shares[0])]
-        with ThreadPoolExecutor(len(sessions), "ttc-replica") as pool:
-            return list(pool.map(lambda pair: pair[0].call(FORWARD, pair[1]), zip(sessions, shares, strict=True)))
 
     def _given(self, found: list[list[NDArray[Any]]], count: int) -> Any:
         """The outputs as the user wants them, without those of rows that were filled up."""
@@ -113,7 +104,7 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
         """
         fitted, count = self._rows.fitted({str(i): taken(array) for i, array in enumerate(arrays)}, self._batch())
         inputs = [self._host.given(x) for x in next(parts(fitted, self._rows.pieces)).values()]
-        program = None if self._sessions is None else self._sessions[0].entry(FORWARD)
+        program = None if self._instances is None else self._instances.sessions[0].entry(FORWARD)
         own = shapes_of(self._model, inputs, program, self._output.count(self._rows))
         return tuple((min(shape[0], count), *shape[1:]) if shape and self._rows.partial == "pad" else shape for shape in own)
 
@@ -126,43 +117,44 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
 
     def push_weights(self) -> None:
         """Take all parameters and buffers of the module as they are now.  Raises E0101 for a model of a file, E0803 as `session` does."""
-        for session in (self.session, *(self._sessions or ())[1:]):
+        for session in self._running().sessions:
             self._synced.overwrite(session)
 
     @property
     def session(self) -> Session:
         """The memory, and the program that runs on it: those of the first replica.  Raises E0803 before the first call, and once closed."""
-        if self._sessions is None or self._closed:
-            raise Error("E0803", "the model is not compiled yet, or the executor is closed", hint="the first call compiles it")
-        return self._sessions[0]
+        return self._running().sessions[0]
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
 
+    def _running(self) -> Instances:
+        if self._instances is None or self._closed:
+            raise Error("E0803", "the model is not compiled yet, or the executor is closed", hint="the first call compiles it")
+        return self._instances
+
     def _batch(self) -> int | None:
         """Rows of a microbatch, where they are not those of the call."""
-        if not self._ready_made or self._sessions is None:
+        if not self._ready_made or self._instances is None:
             return None
-        return next((argument.shape[0] for argument in inputs_of(self._sessions[0].entry(FORWARD)) if argument.shape), None)
+        return next((argument.shape[0] for argument in inputs_of(self.session.entry(FORWARD)) if argument.shape), None)
 
-    def _for(self, inputs: list[NDArray[Any]]) -> list[Session]:
-        """Sessions on a program for these inputs; compiled now, if they are not."""
+    def _for(self, inputs: list[NDArray[Any]]) -> Instances:
+        """What runs a program for these inputs; compiled now, if it is not."""
         if not self._ready_made:
             pieces = self._rows.pieces
             self._examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)
             self._use(self._known.get(signature_of(inputs, pieces), self._compiled))
-        assert self._sessions is not None
-        return self._sessions
+        return self._running()
 
-    def _compiled(self) -> list[Session]:
-        program = self._build(self._examples)
-        program.prepare()
-        return [Session(program) for _ in range(self._rows.replicas)]
+    def _compiled(self) -> Instances:
+        return self._build(self._examples)
 
-    def _use(self, sessions: list[Session]) -> None:
-        if sessions is self._sessions:
+    def _use(self, instances: Instances) -> None:
+        if instances is self._instances:
             return
-        if self._sessions is not None:
-            values, known = self._sessions[0].parameters(), sessions[0].description.parameters
+        sessions = instances.sessions
+        if self._instances is not None:
+            values, known = self._instances.sessions[0].parameters(), sessions[0].description.parameters
             for session in sessions:
                 session.assign({name: value for name, value in values.items() if name in known})
         elif self._host.is_module:
@@ -170,20 +162,15 @@ class InferenceExecutor(CompiledByCalls[list[Session]]):
             for session in sessions:
                 session.assign(own)
             self._synced.are_the_same(sessions[0])
-        self._sessions = sessions
+        self._instances = instances
 
     def _refresh(self) -> None:
         """Take the weights of the executor that trains the module, if they are newer."""
         trained = newest(self._model)
-        if trained is None or self._sessions is None:
+        if trained is None or self._instances is None:
             self._synced.warn_of_changes()
         elif trained.version > self._seen:
-            values, known = trained.weights(), self._sessions[0].description.parameters
-            for session in self._sessions:
+            values, known = trained.weights(), self.session.description.parameters
+            for session in self._instances.sessions:
                 session.assign({name: value for name, value in values.items() if name in known})
             self._seen = trained.version
-
-
-def _close(sessions: list[Session]) -> None:
-    for session in sessions:
-        session.close()
