@@ -27,7 +27,7 @@ EXIT_VALID, EXIT_VIOLATIONS = 0, 2
 def command(console: Console, netlist: Path, arch: str | None, as_json: bool) -> int:
     """Check NETLIST, a YAML file in the Buda format, against the rules of the format and of the architectures it is for.
 
-    Every violation is listed.  Status: 0 if there is none, 2 otherwise.
+    Every violation is listed, and before them what is odd but not wrong, as warnings.  Status: 0 if there is none, 2 otherwise.
     """
     from ttc.dialects.netlist.buda.reader import read_form
     from ttc.dialects.netlist.buda.rules.check import check_form
@@ -37,7 +37,7 @@ def command(console: Console, netlist: Path, arch: str | None, as_json: bool) ->
     found = found + check_form(form, arch.lower() if arch is not None else None, found)
     archs = [arch.lower()] if arch is not None else list(form.archs)
     if as_json:
-        console.json({"file": str(netlist), "valid": not found, **_figures(form, archs), "violations": [_plain(v) for v in found]})
+        console.json({"file": str(netlist), "valid": not found, **_figures(form, archs), **_listed(form, found)})
     else:
         _print(console, form, archs, found)
     return EXIT_VIOLATIONS if found else EXIT_VALID
@@ -54,6 +54,10 @@ def _figures(form: BudaNetlist, archs: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _listed(form: BudaNetlist, found: Sequence[Violation]) -> dict[str, Any]:
+    return {"violations": [_plain(v) for v in found], "warnings": [_plain(v) for v in form.warnings]}
+
+
 def _plain(violation: Violation) -> dict[str, Any]:
     return {"code": violation.code, "where": violation.where, "message": violation.message, "hint": violation.hint}
 
@@ -63,6 +67,8 @@ def _print(console: Console, form: BudaNetlist, archs: Sequence[str], found: Seq
     from ttc.dialects.netlist.buda.faults import MAX_FAULTS
     from ttc.dialects.netlist.violations import MANY
 
+    for warning in form.warnings[:MANY]:
+        console.note(f"warning: {warning.where}: {warning.message}")
     for violation in found[:MANY]:
         console.error(str(Error(violation.code, violation.message, where=violation.where, hint=violation.hint)))
     if found:

@@ -1,16 +1,18 @@
 """YAML as the Buda format uses it: maps, lists and texts with their lines, out of a file that is not trusted.
 
 Scalars stay texts: what they mean depends on the field that holds them.  Tags and types of YAML play no part, an alias stands for the very
-node it names (its size counts again each time), and a key stands once in a map of SECTIONS, but for those of MERGED;
-a second one is left out and noted in `twice`.
+node it names (its size counts again each time).  A name stands once in a map of SECTIONS: a second one is left out and noted in `twice`.
+A field may stand several times, as the format's own reader has it: the last one counts, of lists of tile manipulations all of them, and
+of addresses the first; it is noted in `again`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, TypeVar, final
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.garbage import uncollected
@@ -29,6 +31,13 @@ NULLS = frozenset(("", "~", "null", "Null", "NULL", "None"))
 
 MERGED = ("kernel_broadcast", "kernel_broadcast_per_t")
 """Keys that may stand several times in a map, each with a map of its own entries: netlists do so."""
+FIRST = ("dram", "host", "read_ports", "write_ports")
+"""Fields of which the first counts."""
+LISTS = ("mblock", "ublock", "grid_loc", "grid_size", "tile_dim", "inputs", "input_buf_min_size_tiles", "input_dram_io_buf_size_tiles")
+"""Fields with lists of which the last counts; of any other list the format's reader takes both together, or none."""
+ONCE = ("loop", "endloop")
+"""Instructions, each of which is a map of its own."""
+TMS = re.compile(r"input.*tms")
 
 
 @final
@@ -58,15 +67,21 @@ class Quoted(str):
 
 
 Node: TypeAlias = "Table | Items | str | None"
+CollectionT = TypeVar("CollectionT", "Table", "Items")
 
 
 @record(slots=True)
 class Document:
-    """A file.  name: what messages call it; root: None if it is empty; twice: (key, line, line of the first) of keys written again."""
+    """A netlist file as nodes of maps, lists and texts.
+
+    name: what messages call it; root: None if it is empty; twice: (key, line, line of the one before) of names written again, which is
+    wrong; again: of fields written again, which is not.
+    """
 
     name: str
     root: Node
     twice: tuple[tuple[str, int, int], ...] = ()
+    again: tuple[tuple[str, int, int], ...] = ()
 
 
 def read_document(source: Path | bytes, name: str | None = None) -> Document:
@@ -130,6 +145,8 @@ class _Composer:
         self.next_event = next_event
         self.nodes = 0
         self.twice: list[tuple[str, int, int]] = []
+        self.again: list[tuple[str, int, int]] = []
+        self.joined: dict[int, Table | Items] = {}
         self.anchors: dict[str, tuple[Node, int]] = {}
 
     def document(self) -> Document:
@@ -149,7 +166,7 @@ class _Composer:
                 root = self.scalar(event)
             elif kind is AliasEvent:
                 self.alias(event)
-        return Document(self.name, root, tuple(self.twice))
+        return Document(self.name, root, tuple(self.twice), tuple(self.again))
 
     def collection(self, opened: Any) -> Node:
         """The map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose.
@@ -211,11 +228,43 @@ class _Composer:
         known = table.values[key]
         if (isinstance(value, str) and value == known) or (section is not None and section not in SECTIONS):
             return
-        if key in MERGED and isinstance(known, Table) and isinstance(value, Table) and not known.values.keys() & value.values.keys():
-            known.values.update(value.values)
-            known.lines.update(value.lines)
-        else:
-            self.twice.append((key, line, table.lines[key]))
+        place = (key, line, table.lines[key])
+        if section is None or not self.put_again(table, key, known, value):
+            self.twice.append(place)
+            return
+        if key not in MERGED:
+            self.again.append(place)
+        if key not in FIRST:
+            table.lines[key] = line
+
+    def put_again(self, table: Table, key: str, known: Node, value: Node) -> bool:
+        """Put a field in a map that has it already; False if it can stand there only once."""
+        if isinstance(known, Table) and isinstance(value, Table):
+            if key != "attributes" and (key not in MERGED or known.values.keys() & value.values.keys()):
+                return False
+            own = self.own(table, key, known)
+            own.values.update(value.values)
+            own.lines.update(value.lines)
+        elif isinstance(known, Items) and isinstance(value, Items) and TMS.fullmatch(key):
+            items = self.own(table, key, known)
+            items.values += value.values
+            items.lines += value.lines
+        elif isinstance(known, Items) and isinstance(value, Items) and key not in (*FIRST, *LISTS):
+            return False
+        elif isinstance(known, Table) or isinstance(value, Table) or key.startswith("$") or key in ONCE:
+            return False
+        elif key not in FIRST:
+            table.values[key] = value
+        return True
+
+    def own(self, table: Table, key: str, known: CollectionT) -> CollectionT:
+        """A map or list of a field to which more can be added: a copy, as an alias may stand for it elsewhere, the first time."""
+        if id(known) in self.joined:
+            return known
+        copy = replace(known, values=known.values.copy(), lines=known.lines.copy())
+        table.values[key] = copy
+        self.joined[id(copy)] = copy
+        return copy
 
     def name_of(self, value: Node, line: int) -> str:
         """A key, from a scalar."""

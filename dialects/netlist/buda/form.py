@@ -12,6 +12,7 @@ from dataclasses import field
 
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.violations import Violation
 
 Lines = Mapping[str, int]
 Pair = tuple[int, int]
@@ -181,7 +182,8 @@ class BudaNetlist:
     """A whole netlist file in Buda's format, as its sections say.
 
     archs: as written, in small letters; sections: names of all top-level sections in file order, as the order has a meaning;
-    extra: sections the format does not define (such as `test-config`), as plain values; source: the name of the file.
+    extra: sections the format does not define (such as `test-config`), as plain values; source: the name of the file;
+    warnings: what is odd in it, but not wrong.
     """
 
     archs: tuple[str, ...] = ()
@@ -193,3 +195,4 @@ class BudaNetlist:
     extra: Mapping[str, Plain] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict, compare=False, repr=False)
     source: str = field(default="netlist", compare=False, repr=False)
+    warnings: tuple[Violation, ...] = field(default=(), compare=False, repr=False)

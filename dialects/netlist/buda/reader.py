@@ -12,7 +12,7 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.garbage import uncollected
-from ttc.dialects.netlist.buda.document import SECTIONS, Items, Node, Table, read_document
+from ttc.dialects.netlist.buda.document import FIRST, SECTIONS, TMS, Items, Node, Table, read_document
 from ttc.dialects.netlist.buda.form import BudaGraph, BudaNetlist, BudaOp, BudaProgram, BudaQueue, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_base import FieldReader
 from ttc.dialects.netlist.buda.reader_fields import FUSED, GRAPH, OP, QUEUE, SUB_OP, Fields
@@ -67,6 +67,7 @@ class DocumentReader(FieldReader):
             extra={key: plain(value) for key, value in root.values.items() if key not in SECTIONS},
             lines=root.lines,
             source=self.document.name,
+            warnings=tuple(Violation("E0613", self.place(line), _written_again(key, first)) for key, line, first in self.document.again),
         )
         self.report_twice(netlist)
         return netlist, self.found.violations
@@ -74,7 +75,7 @@ class DocumentReader(FieldReader):
     # ---- sections ------------------------------------------------------------------------------------------------------------------
 
     def report_twice(self, netlist: BudaNetlist) -> None:
-        """Keys written twice: names of queues, graphs and ops, or fields."""
+        """Keys written twice that may stand once: names of queues, graphs and ops, and some fields."""
         names = netlist.queues.keys() | netlist.graphs.keys() | {op.name for graph in netlist.graphs.values() for op in graph.ops}
         for key, line, first in self.document.twice:
             code = "E0601" if key in names else "E0613"
@@ -217,6 +218,12 @@ class DocumentReader(FieldReader):
             if value is not None:
                 values[entry[0]] = value
         return SubOp(name, **values, lines=_with_own(table, line))
+
+
+def _written_again(key: str, first: int) -> str:
+    """What a warning says of a field that stands in a map again."""
+    counts = "the first counts" if key in FIRST else "both count" if TMS.fullmatch(key) or key == "attributes" else "the last counts"
+    return f"'{key}' is written again, after line {first}: {counts}"
 
 
 def _with_own(table: Table, line: int) -> dict[str, int]:

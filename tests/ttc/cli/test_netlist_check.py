@@ -51,6 +51,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "programs": 1,
         "fused_ops": 0,
         "violations": [],
+        "warnings": [],
     }
     path = tmp_path / "n.yaml"
     path.write_text(BASE.read_text().replace("      - endloop", ""))
@@ -125,3 +126,13 @@ def test_it_loads_only_what_it_needs() -> None:
     )
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
     assert child.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_field_written_again_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "n.yaml"
+    path.write_text(BASE.read_text().replace("      math_fidelity: HiFi3\n", "      math_fidelity: LoFi\n      math_fidelity: HiFi3\n"))
+    assert main(["netlist", "check", str(path)]) == 0
+    message = "'math_fidelity' is written again, after line 35: the last counts"
+    assert capsys.readouterr().err == f"warning: {path}:36: {message}\n"
+    assert main(["netlist", "check", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == [{"code": "E0613", "where": f"{path}:36", "message": message, "hint": None}]

@@ -78,12 +78,12 @@ TABLE: Mapping[str, tuple[tuple[str, ...], Test, str]] = {
     "l1_acc": (("matmul", "depthwise"), _truth, "is true or false"),
     "dim": (("reduce", "fused_op"), _one_of("r", "c", "z"), "is r, c or z"),
     "type": (("reduce", "fused_op"), _one_of("max"), "is max: no other reduction is there"),
-    "z": (("reduce", "matmul"), _whole(1), "is an integer of at least 1"),
-    "p": (("dropout",), _real(0, 1), "is a probability"),
-    "seed": (("dropout",), _whole(), "is an integer of at least 0"),
-    "slope": (("lrelu",), _real(), "is a number"),
-    "exp": (("power",), _whole(), "is an integer of at least 0"),
-    "fused_op_id": (("fused_op",), _whole(), "is the id of a fused op"),
+    "z": (("reduce", "matmul", "fused_op"), _whole(1), "is an integer of at least 1"),
+    "p": (("dropout", "fused_op"), _real(0, 1), "is a probability"),
+    "seed": (("dropout", "fused_op"), _whole(), "is an integer of at least 0"),
+    "slope": (("lrelu", "fused_op"), _real(), "is a number"),
+    "exp": (("power", "fused_op"), _whole(), "is an integer of at least 0"),
+    "fused_op_id": (("fused_op",), lambda value: _whole()(value) or (isinstance(value, str) and bool(value)), "is the id of a fused op"),
     "granularity": (("splice",), _one_of("ublock", "t"), "is ublock or t"),
     "num_indices": (("embedding",), _whole(1), "is an integer of at least 1"),
     "sfpu_execution_thread": (("matmul", *UNARY, *SFPU_FUNCTIONS, *BINARY), _one_of("math", "pack"), "is math or pack"),
@@ -134,16 +134,12 @@ def check_attributes(context: Context) -> None:
 
 
 def _check_order(op: BudaOp, context: Context) -> None:
-    """Attributes are read in the order in which they are written, and each is checked against those before it."""
+    """Attributes are read in the order in which they are written, and z is checked against what was said of sums before it."""
     found = list(op.attributes)
-    for first, second, needed in (("relu_en", "relu_mode", False), ("accumulate", "z", True)):
-        if second not in found or (needed and op.type != "matmul"):
-            continue
-        if first not in found and not needed:
-            context.op(op, "attributes", "E0628", f"attribute {second} needs {first}, which is missing")
-        elif first in found and found.index(first) > found.index(second):
-            message = f"attribute {second} is read before {first}, on which it depends"
-            context.op(op, "attributes", "E0628", message, f"write {first} before {second}")
+    first, second = "accumulate", "z"
+    if op.type == "matmul" and second in found and first in found and found.index(first) > found.index(second):
+        message = f"attribute {second} is read before {first}, on which it depends"
+        context.op(op, "attributes", "E0628", message, f"write {first} before {second}")
 
 
 def value_problem(kind: str, key: str, value: Plain) -> tuple[str, str] | None:

@@ -77,8 +77,8 @@ def _check_names(op: BudaOp, graph: BudaGraph, seen: dict[str, BudaGraph], conte
 def _check_fields(op: BudaOp, context: Context) -> None:
     for name in missing(op, *FIELDS, "grid_size", *(() if op.type == ETHERNET else ("grid_loc",))):
         context.op(op, "", "E0614", f"{name} is missing")
-    if op.buf_size_mb is not None and op.buf_size_mb < 1:
-        context.op(op, "buf_size_mb", "E0615", f"buf_size_mb is at least 1, not {op.buf_size_mb}")
+    if op.buf_size_mb is not None and op.buf_size_mb < 0:
+        context.op(op, "buf_size_mb", "E0615", f"buf_size_mb is at least 0, not {op.buf_size_mb}")
     if op.inputs == () and "inputs" in op.lines and f"op '{op.name}'" not in context.faulty:
         context.op(op, "inputs", "E0616", "it has no inputs")
         context.misfits.add(op.name)

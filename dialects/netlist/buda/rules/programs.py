@@ -92,7 +92,7 @@ def _uses_by_graph(context: Context) -> dict[str, Uses]:
         graph, producer = context.graph_of.get(queue.input), context.ops.get(queue.input)
         if graph is not None and producer is not None:
             uses[graph.name].writes[queue.name] = None
-            if queue.type == "ram" or (producer.gradient_op and producer.name not in context.misfits):
+            if producer.gradient_op and producer.name not in context.misfits:
                 uses[graph.name].needed[queue.name] = "which it fills"
     return uses
 

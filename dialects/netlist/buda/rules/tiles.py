@@ -11,8 +11,8 @@ NARROW = (32, 16)
 TOO_SMALL = {"Bfp2": 2, "Bfp2_b": 2, "Bfp4": 1, "Bfp4_b": 1}
 """Formats whose tiles of so many rows or less are no multiple of what the NoC moves."""
 INTEGERS = ("Int8", "Int32")
-WHOLE_TILES = ("splice", "depthwise", "embedding", "topk")
-"""Types of ops that take no small tiles."""
+SMALL_TILES = frozenset(("matmul", "tilizer", "ethernet_datacopy", *UNARY, *SFPU_FUNCTIONS, *BINARY))
+"""Types of ops that take small tiles."""
 
 
 def check_tiles(context: Context) -> None:
@@ -63,9 +63,9 @@ def _check_op(op: BudaOp, tiles: list[Pair], context: Context) -> None:
         report("tile_dim", problem)
         return
     small = [index for index, tile in enumerate(tiles) if tile != DEFAULT_TILE]
-    if op.gradient_op:
-        report("gradient_op", "gradients do not add up in small tiles")
-    if op.type in WHOLE_TILES:
+    if op.gradient_op and op.type in UNARY and tiles and tiles[0] != own:
+        report("gradient_op", f"gradients in tiles of {_text(own)} do not add up from tiles of {_text(tiles[0])}")
+    if op.type is not None and op.type not in SMALL_TILES and small:
         report("inputs", f"{op.type} takes tiles of 32x32 alone")
     if op.type in SFPU_FUNCTIONS and small:
         tile = tiles[small[0]]
@@ -89,14 +89,17 @@ def _check_matmul(op: BudaOp, tiles: list[Pair], own: Pair, context: Context) ->
         context.op(op, key, "E0634", message)
 
     identity = op.attributes.get("identity") is True
+    in_factors = any(tile != DEFAULT_TILE for tile in (*tiles[:2], own)) and not identity
     for index, tile in enumerate(tiles):
-        legal = index == 1 if identity else index < 2 or tile[0] == 1
+        legal = index == 1 if identity else index != 2 or tile[0] == 1
         if tile != DEFAULT_TILE and not legal:
             report("inputs", f"input {index} of a {'sparse ' * identity}matmul cannot have tiles of {_text(tile)}")
     if len(tiles) > 1 and (tiles[1] == NARROW) != (own == NARROW):
         report("tile_dim", f"input 1 has tiles of {_text(tiles[1])} and the output {_text(own)}: both are 32x16, or neither")
-    if op.attributes.get("sfpu_op", "invalid") != "invalid":
+    if in_factors and op.attributes.get("sfpu_op", "invalid") != "invalid":
         report("attributes", "a matmul of small tiles has no sfpu_op")
+    if in_factors and op.gradient_op:
+        report("gradient_op", "products of small tiles do not add up as gradients")
     for index, tms in op.input_tms.items():
         turned = any(tm.kind == "transpose" for tm in tms)
         if turned and index < len(tiles) and tiles[index] not in (DEFAULT_TILE, (16, 32)):

@@ -59,9 +59,32 @@ def test_aliases_stand_for_the_node_they_name() -> None:
 
 
 def test_keys_written_twice_are_noted_and_left_out() -> None:
-    read = read_document(b"a: 1\nb: 2\na: 3\ngraphs:\n  c: 4\n  c: 4\n  c: 5\ntest-config: {d: 1, d: 2}\n")
-    assert plain(read.root) == {"a": "1", "b": "2", "graphs": {"c": "4"}, "test-config": {"d": "1"}}
+    read = read_document(b"a: 1\nb: 2\na: 3\ngraphs:\n  c: {d: 4}\n  e: 4\n  c: {d: 5}\ntest-config: {d: 1, d: 2}\n")
+    assert plain(read.root) == {"a": "1", "b": "2", "graphs": {"c": {"d": "4"}, "e": "4"}, "test-config": {"d": "1"}}
     assert read.twice == (("a", 3, 1), ("c", 7, 5))
+    assert read.again == ()
+
+
+def test_fields_written_again_count_as_the_formats_reader_has_it() -> None:
+    fields = b"""graphs: {g: {op: {
+      t: 1, t: 2, t: 2, mblock: [1, 1], mblock: [2, 3], dram: [[0, 1]], dram: [[1, 2]],
+      input_0_tms: [transpose], input_0_tms: [hslice: 2], attributes: {bias: true, m_k: 1}, attributes: {m_k: 2}}}}"""
+    read = read_document(fields)
+    op = {"t": "2", "mblock": ["2", "3"], "dram": [["0", "1"]], "input_0_tms": ["transpose", {"hslice": "2"}]}
+    assert plain(read.root) == {"graphs": {"g": {"op": {**op, "attributes": {"bias": "true", "m_k": "2"}}}}}
+    assert [key for key, *_ in read.again] == ["t", "mblock", "dram", "input_0_tms", "attributes"]
+    assert read.twice == ()
+
+
+@pytest.mark.parametrize("field", ["in_df: [A], in_df: [B]", "$v: 0, $v: 1", "loop: 1, loop: 2", "t: 1, t: {a: 1}", "x: {a: 1}, x: 2"])
+def test_what_may_stand_once_alone(field: str) -> None:
+    read = read_document(f"graphs: {{g: {{{field}}}}}".encode())
+    assert (len(read.twice), read.again) == (1, ())
+
+
+def test_lists_that_are_joined_leave_their_aliases_alone() -> None:
+    read = read_document(b"graphs: {a: {input_0_tms: &x [b], input_0_tms: *x, input_0_tms: [c]}, d: {input_1_tms: *x}}")
+    assert plain(read.root) == {"graphs": {"a": {"input_0_tms": ["b", "b", "c"]}, "d": {"input_1_tms": ["b"]}}}
 
 
 def test_kernel_broadcasts_are_merged() -> None:

@@ -116,7 +116,11 @@ def test_sections_that_the_format_does_not_define_are_kept() -> None:
             [("E0623", "n:45: op 'product'", "input_2_tms there is no tile manipulation 'brodcast'; did you mean 'broadcast'?")],
         ),
         ("      input_2_tms:", "      input_2_tm:", [("E0613", "n:45: op 'product'", "there is no field 'input_2_tm'")]),
-        ("      t: 1\n      mblock", "      t: 1\n      t: 2\n      mblock", [("E0613", "n:37", "'t' is written twice: first in line 36")]),
+        (
+            "      t: 1\n      mblock",
+            "      t: 1\n      in_df: [Float16_b]\n      mblock",
+            [("E0613", "n:37", "'in_df' is written twice: first in line 31")],
+        ),
         ("  first:\n", "  second:\n", [("E0601", "n:47", "'second' is written twice: first in line 23")]),
         (
             "    input_count: 2\n    product",

@@ -63,3 +63,8 @@ def test_one_broken_rule(only: Callable[..., None], name: str, changes: tuple[st
 )
 def test_what_ops_can_have(broken: Callable[..., list[object]], more: str) -> None:
     assert broken("base", ("approximate_mode: true", f"approximate_mode: true, {more}")) == []
+
+
+@pytest.mark.parametrize("attributes", ["relu_mode: min", "relu_mode: min, relu_en: true", "relu_threshold: 0.5"])
+def test_relu_in_any_order(broken: Callable[..., list[object]], attributes: str) -> None:
+    assert broken("base", ("attributes: {approximate_mode: true}", f"attributes: {{{attributes}}}")) == []

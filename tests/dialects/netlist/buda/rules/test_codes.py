@@ -130,8 +130,6 @@ ONE_FAULT: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("E0628", "ops", (("num_sparse_tiles: 6, ", ""),)),
     ("E0628", "ops", (("num_index_tiles: 1, ", ""),)),
     ("E0628", "base", (("m_k: 2, u_kt: 2, bias", "m_k: -2, u_kt: 2, bias"),)),
-    ("E0628", "base", (("attributes: {approximate_mode: true}", "attributes: {relu_mode: min}"),)),
-    ("E0628", "base", (("attributes: {approximate_mode: true}", "attributes: {relu_mode: min, relu_en: true}"),)),
     ("E0629", "base", (("m_k: 2, u_kt: 2, bias", "m_k: 0, u_kt: 2, bias"),)),
     ("E0629", "ops", (("attributes: {identity: true, m_k", "attributes: {identity: true, accumulate: true, m_k"),)),
     ("E0629", "base", (("bias: true, kernel", "bias: true, requant: true, kernel"),)),

@@ -17,7 +17,7 @@ HOLD = "          hold: {prologue: false, epilogue: false, zero: false, rd_ptr_l
         ("base", ("      math_fidelity: HiFi3\n", ""), "E0614", "op 'product'", "math_fidelity is missing"),
         ("base", ("      grid_loc: [0, 0]\n", ""), "E0614", "op 'product'", "grid_loc is missing"),
         ("base", ("      out_df: Float16_b\n", ""), "E0614", "op 'product'", "out_df is missing"),
-        ("base", ("      buf_size_mb: 2\n", "      buf_size_mb: -1\n"), "E0615", "op 'product'", "at least 1, not -1"),
+        ("base", ("      buf_size_mb: 2\n", "      buf_size_mb: -1\n"), "E0615", "op 'product'", "at least 0, not -1"),
         (
             "chips",
             (("    stay2: {", "    last: {"), ("{input: stay2,", "{input: last,")),

@@ -81,3 +81,19 @@ def test_formats_of_the_thinnest_tiles(broken: Callable[..., list[object]], form
     found = broken("numbers", *changes)
     assert holds == (found == [])
     assert holds or "no multiple of what the NoC moves" in str(found)
+
+
+SMALL = "tile_dim: [1, 32], target_device: 0, loc: dram, dram: [[2, 0x20000000]]"
+
+
+def test_a_bias_of_one_row_goes_with_an_activation(broken: Callable[..., list[object]]) -> None:
+    """The reference refuses sfpu_op where factors or results are in small tiles, not for the bias."""
+    bias = ("df: Float16_b, target_device: 0, loc: dram, dram: [[2, 0x20000000]]", f"df: Float16_b, {SMALL}")
+    assert broken("base", bias, ("m_k: 2, u_kt: 2, bias", "m_k: 2, u_kt: 2, sfpu_op: gelu, bias")) == []
+
+
+@pytest.mark.parametrize("op", ["type: embedding", "type: depthwise"])
+def test_results_in_small_tiles(broken: Callable[..., list[object]], op: str) -> None:
+    """What takes whole tiles alone may make small ones."""
+    found = broken("ops", (op, f"tile_dim: [16, 32], {op}"))
+    assert not [violation for violation in found if "takes tiles of 32x32 alone" in str(violation)]
