@@ -69,7 +69,7 @@ def command(console: Console, archive: Path, config: Path | None, trace: Path | 
 
 
 def _measure(console: Console, archive: Path, options: BenchOptions, precompiled: Path | None, source: dict[str, Any]) -> Found:
-    from ttc.cli.inputs import fitting, gather
+    from ttc.cli.inputs import fitting, gather, known_inputs
     from ttc.loading import load
     from ttc.reports.bench import latencies, op_times, profiles_within, streamed
     from ttc.reports.profiling import profile
@@ -82,9 +82,7 @@ def _measure(console: Console, archive: Path, options: BenchOptions, precompiled
         with load(archive, options.threads, engine=options.engine, precompiled=precompiled, on_compile=progress.compiling) as executor:
             name = fitting(executor, options.program, source["files"], source["bundle"]).program
             signature = inputs_of(executor.program.entry(name))
-            names = {argument.name for argument in signature}
-            fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
-            inputs = gather(signature, **source, seed=options.seed, fixed=fixed)
+            inputs = gather(signature, **source, seed=options.seed, fixed=known_inputs(executor, signature))
             if inputs.drawn:
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
             progress.show("running")

@@ -46,7 +46,7 @@ def gather(
         files: `NAME=FILE.npy` texts.
         bundle: an .npz file with one array an input.
         random: draw the inputs that are not given; without any given, all are drawn.
-        fixed: values of inputs that can have no other; they need not be given.
+        fixed: values that inputs have where none are given.
     Raises: E0801 for unknown, missing or unfitting inputs; E0102 for unreadable files.
     """
     known = {argument.name: argument for argument in arguments}
@@ -63,6 +63,14 @@ def gather(
     given = {**fixed, **given}
     arrays = {name: given[name] if name in given else draw(argument, generator) for name, argument in known.items()}
     return Inputs(arrays, tuple(missing))
+
+
+def known_inputs(executor: Executor, arguments: Sequence[Argument]) -> dict[str, NDArray[Any]]:
+    """Values of inputs of a program that its archive knows, by name: those it was compiled for, and the optimizer's hyper-parameters."""
+    training = executor.description.training
+    hyper = {} if training is None else {name: np.asarray(number, np.float32) for name, number in training.hyper.items()}
+    values = {**hyper, **executor.fixed_inputs}
+    return {argument.name: values[argument.name] for argument in arguments if argument.name in values}
 
 
 def fitting(executor: Executor, program: str | None, files: Sequence[str], bundle: Path | None, *, pad_batch: bool = False) -> Fit:

@@ -154,7 +154,7 @@ def _run(
     restore: Path | None = None,
     checkpoint: Path | None = None,
 ) -> RunOutcome:
-    from ttc.cli.inputs import fitting, gather
+    from ttc.cli.inputs import fitting, gather, known_inputs
     from ttc.loading import load
 
     with console.progress() as progress:
@@ -167,9 +167,7 @@ def _run(
             watch.report(executor)
             fit = fitting(executor, options.program, source["files"], source["bundle"], pad_batch=options.pad_batch)
             signature = fit.arguments(executor.program.entry(fit.program))
-            names = {argument.name for argument in signature}
-            fixed = {name: value for name, value in executor.fixed_inputs.items() if name in names}
-            inputs = gather(signature, **source, seed=options.seed, fixed=fixed)
+            inputs = gather(signature, **source, seed=options.seed, fixed=known_inputs(executor, signature))
             if inputs.drawn:
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
             if options.exact and executor.netlist.chip.grid is None:

@@ -81,16 +81,15 @@ def _write(console: Console, archive: Path | None, other: Path | None, asked: di
 def _runs(console: Console, path: Path, asked: dict[str, Any]) -> tuple[Layers | None, dict[str, Any] | None]:
     """Errors by node, and jobs over time, of a run of the archive; None for what was not asked for."""
     from ttc.api import load
-    from ttc.cli.inputs import gather
+    from ttc.cli.inputs import gather, known_inputs
     from ttc.runtime.arguments import inputs_of
 
     name = asked["program"]
     with console.progress() as progress:
         progress.show(f"loading {path.name}")
         with load(path, on_compile=progress.compiling) as executor:
-            inputs = gather(
-                inputs_of(executor.program.entry(name)), (), asked["inputs"], random=True, seed=SEED, fixed=executor.fixed_inputs
-            )
+            signature = inputs_of(executor.program.entry(name))
+            inputs = gather(signature, (), asked["inputs"], random=True, seed=SEED, fixed=known_inputs(executor, signature))
             profile = _profiled(executor, inputs.arrays, name) if asked["profile"] else None
             layers = _layers(executor, inputs.arrays, name, asked["check"], progress.show) if asked["check"] is not None else None
     return layers, profile

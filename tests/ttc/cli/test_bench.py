@@ -75,3 +75,11 @@ def test_errors(archive: Path, arguments: list[str], message: str, capsys: Captu
 def test_nothing_is_measured_that_could_not_be_written(archive: Path, tmp_path: Path, capsys: Capture) -> None:
     assert bench(archive, "--trace", tmp_path / "missing" / "trace.json") == 2
     assert "error[E0103]" in capsys.readouterr().err
+
+
+def test_hyper_parameters_have_the_archives_values(small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "trained.tti"
+    made = ["compile", small_onnx, "-o", path, "--batch", 2, "--target", "host", "-q", "--loss", "mse", "--optimizer", "adamw:lr=0.001"]
+    assert main([str(item) for item in made]) == 0
+    assert bench(path, "--program", "step", "--runs", 1, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["random_inputs"] == ["x", "target"]

@@ -73,7 +73,7 @@ class RecurrentLayer(ABC):
         bias = self.input_bias(d)
         steps = RegionBuilder(["f32"] if bias is None else ["f32", "f32"])
         region = steps.region(0 if bias is None else steps("add", 0, 1))
-        self.product(left_operand(self.n, self.x, "f32"), weights, region, [] if bias is None else [bias], gates)
+        self.product(self.x, weights, region, [] if bias is None else [bias], gates)
         self.prepare(d)
         states = self.start(d)
         backward = self.n.attr("direction") == "reverse" or d == 1
@@ -142,7 +142,8 @@ class RecurrentLayer(ABC):
         def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
             return Gemm(block, DenseRows(), region, spread, dimensions)
 
-        submit_product(self.n, kernel, a, panels, [view.expanded(c.shape) for view in others], c)
+        rows = left_operand(self.n, a, "f32")  # an initial state may be one number, spread
+        submit_product(self.n, kernel, rows, panels, [view.expanded(c.shape) for view in others], c)
 
     def activated(self, steps: RegionBuilder, x: int, function: Activation) -> int:
         """An activation of what is brought into the limits of all."""

@@ -51,9 +51,10 @@ def layer(
     level: str = "amx",
     format: str = "Float32",
     names: tuple[str, ...] = (),
+    spread: bool = False,
     **attrs: Any,
 ) -> tuple[Ran, NDArray]:
-    """What the engine gives for one of the results, and the same in float64."""
+    """What the engine gives for one of the results, and the same in float64.  spread: the first state is one number for all elements."""
     steps, samples, _, hidden = sizes
     directions = 2 if direction == "bidirectional" else 1
     given = operands(op, sizes, directions, lengths, present)
@@ -71,7 +72,14 @@ def layer(
         Given(array, name, constant=i in (1, 2, 3)) for array, name, i in zip(arrays, formats, there, strict=True) if array is not None
     ]
     works = [Work(f"tile.{op}", numbers, attrs, results)]
-    last = len(inputs) + result
+    if spread:
+        (at,) = [n for n, i in enumerate(there) if i == 5]
+        number = given[5] = normal(1, 1, 1)
+        inputs[at] = Given(number, format)
+        numbers = tuple(len(inputs) if n == at else n for n in numbers)
+        works = [Work("tile.broadcast", (at,), {"shape": state.shape}, (state,)), Work(f"tile.{op}", numbers, attrs, results)]
+        given[5] = np.broadcast_to(number, state.shape)
+    last = len(inputs) + len(works) - 1 + result
     works.append(Work("tile.relayout", (last,), {}, (results[result],)))
     found = ran(works, inputs, level=level)
     wide = [array.astype(np.float64) if array is not None and array.dtype.kind == "f" else array for array in given]
@@ -112,6 +120,11 @@ def test_sequences_of_several_lengths(op: str, result: int, direction: str) -> N
 @pytest.mark.parametrize("present", ["", "h", "hcp", "bp"])
 def test_operands_may_be_absent(op: str, present: str) -> None:
     close(layer(op, (3, 2, 5, 9), present=present, result=1))
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_the_first_state_may_be_one_number_for_all(op: str) -> None:
+    close(layer(op, (4, 8, 5, 33), present="bh", result=1, spread=True))
 
 
 @pytest.mark.parametrize("linear", [False, True])
