@@ -99,6 +99,22 @@ def device_of_machine(number: int | None = None) -> int | None:
     raise Error("E0104", message, hint=f"list more devices in {VARIABLE}, or ask for fewer")
 
 
+def devices_of_replicas(count: int) -> list[int | None]:
+    """Return a device for each replica of a model, by the process's own numbers; None for each where nothing is limited, or there is one.
+
+    Raises: as `device_of_machine`; E0104 for more replicas than there are devices from that of the local rank on.
+    """
+    visible = visible_devices(os.environ)
+    if visible is None or count == 1:
+        return [None] * count
+    first = own_device(os.environ)
+    if first + count <= len(visible):
+        return [first + number for number in range(count)]
+    there = ", ".join(map(str, visible[first:])) or "none"
+    message = f"{count} replicas take {count} devices, and there are {max(len(visible) - first, 0)}: {there}"
+    raise Error("E0104", message, hint=f"ask for fewer replicas, or list more devices in {VARIABLE}")
+
+
 def require_device(number: int | None = None) -> None:
     """Take a device for this process and the rest of its life, if the variable is set.
 

@@ -10,10 +10,12 @@ from typing import Any
 from ttc.api import compile
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.machines.targets import load_target
 from ttc.loading import chosen_engine
 from ttc.losses import Output, loss_of
-from ttc.options import RunOptions, resolve
+from ttc.options import CompileOptions, RunOptions, resolve
 from ttc.pipeline.staged import Staged
+from ttc.runtime.devices import devices_of_replicas
 from ttc.runtime.program import Program, build_program
 from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
@@ -70,6 +72,7 @@ def training(
     if devices is not None:
         return _in_stages(model, loss, optimizer, example_inputs, updates, Staged(devices, plan, schedule, mode, of_devices))
     _check_plan(devices, plan)
+    places = _places(option_fields, updates.replicas)
     if loss == "marked":
         loss = Output(MARKED_LOSS)
     elif is_own_loss(loss):
@@ -80,7 +83,7 @@ def training(
         chosen = example_inputs if examples is None else examples
         known = {name: value for name, value in fields.items() if value is not None}
         found = compile(model, chosen, optimizer=optimizer, **known) if optimizer is not None else compile(model, chosen, **known)
-        return Replicas(_on(found, running), updates.replicas, updates.reduction)
+        return Replicas(_on(found, running), places, updates.reduction)
 
     return TrainingExecutor(
         model,
@@ -90,6 +93,12 @@ def training(
         ready=example_inputs is not None or not hasattr(model, "named_parameters"),
         **_of_calls(updates),
     )
+
+
+def _places(fields: Mapping[str, Any], replicas: int) -> list[int | None]:
+    """The device of each replica; on the host they have none.  Raises E0104 where there are fewer devices."""
+    chosen = resolve(CompileOptions, {"target": fields.get("target")}, os.environ)
+    return [None] * replicas if load_target(chosen.target).is_host else devices_of_replicas(replicas)
 
 
 def _check_plan(devices: Any, plan: Any) -> None:
@@ -165,13 +174,14 @@ def inference(
 
     if staged is not None:
         staged.check(example_inputs)
+    places = _places(option_fields, options.replicas) if staged is None else []
 
     def build(examples: tuple[Any, ...] | None) -> Instances:
         known = {name: value for name, value in option_fields.items() if value is not None}
         with in_mode(model, False), _buffers_as_parameters(model):
             if staged is not None:
                 return staged.forward(model, examples or (), options.replicas)
-            return Copies(_on(compile(model, example_inputs if examples is None else examples, **known), running), options.replicas)
+            return Copies(_on(compile(model, example_inputs if examples is None else examples, **known), running), places)
 
     return InferenceExecutor(
         model,

@@ -14,7 +14,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime import devices
-from ttc.runtime.devices import MAX_DEVICES, Holder, holder_of, lock_folder, own_device, visible_devices
+from ttc.runtime.devices import MAX_DEVICES, Holder, devices_of_replicas, holder_of, lock_folder, own_device, visible_devices
 
 LOCKED = """
 import os, pathlib
@@ -102,6 +102,18 @@ def test_a_local_rank_that_is_no_number(text: str) -> None:
     with pytest.raises(Error, match="is no number of a device") as caught:
         own_device({"LOCAL_RANK": text})
     assert caught.value.code == "E0101"
+
+
+def test_replicas_have_a_device_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TTC_VISIBLE_DEVICES", raising=False)
+    assert devices_of_replicas(3) == [None, None, None]
+    monkeypatch.setenv("TTC_VISIBLE_DEVICES", "4-7")
+    assert (devices_of_replicas(1), devices_of_replicas(4)) == ([None], [0, 1, 2, 3])
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert devices_of_replicas(2) == [2, 3]
+    with pytest.raises(Error, match="128 replicas take 128 devices, and there are 2: 6, 7") as caught:
+        devices_of_replicas(128)
+    assert caught.value.code == "E0104"
 
 
 def test_two_tenants_share_no_device(tenants: Tenants) -> None:

@@ -68,7 +68,7 @@ TRANSLATED: dict[str, str] = {
     "optim.LAMB": "`ttc.optim.LAMB`",
     "Options": "options of executors, frozen once a model has taken them",
     "Options.deviceIterations": "`iterations=`",
-    "Options.replicationFactor": "`replicas=`",
+    "Options.replicationFactor": "`replicas=`; of more than `TTC_VISIBLE_DEVICES` lists: E0104",
     "Options.setExecutionStrategy": "`schedule=` of `ttc.Pipeline`",
     "Options.outputMode": "`output=`",
     "Options.anchorMode": "`output=`",

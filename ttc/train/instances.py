@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -38,12 +38,12 @@ class Copies:
 
     Args:
         program: of the model.
-        replicas: how many there are.
+        devices: of the replicas, as `Session` takes them.
     """
 
-    def __init__(self, program: Program, replicas: int) -> None:
+    def __init__(self, program: Program, devices: Sequence[int | None]) -> None:
         program.prepare()
-        self.sessions = [Session(program) for _ in range(replicas)]
+        self.sessions = [Session(program, number=number) for number in devices]
 
     def run(self, iterations: Iterable[Named]) -> list[list[Named]]:
         """Return for each iteration the outputs of every replica, which share its rows."""

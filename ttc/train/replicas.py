@@ -52,12 +52,12 @@ class Replicas:
 
     Args:
         program: that was compiled for training.
-        count: of replicas.
+        devices: of the replicas, as `Session` takes them.
         reduction: of gradients over microbatches and replicas: `mean`, that of the loss over all rows; `sum`, of means of microbatches.
     """
 
-    def __init__(self, program: Program, count: int = 1, reduction: str = "mean") -> None:
-        sessions = [Session(program) for _ in range(count)]
+    def __init__(self, program: Program, devices: Sequence[int | None] = (None,), reduction: str = "mean") -> None:
+        sessions = [Session(program, number=number) for number in devices]
         self.all = [Updates(session, training_of(session)) for session in sessions]
         for number, updates in enumerate(self.all):
             updates.replica = number

@@ -361,6 +361,16 @@ def test_outputs_of_replicas_follow_each_other_and_their_gradients_are_one_mean(
     torch.testing.assert_close(model.weight, reference.weight - 0.01 * reference.weight.grad)
 
 
+def test_more_replicas_than_devices_are_refused_before_anything_is_compiled(poptorch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTC_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setenv("TTC_TARGET", "n150")
+    options = poptorch.Options().replicationFactor(128)
+    for wrap in (poptorch.trainingModel, poptorch.inferenceModel):
+        with pytest.raises(Error, match="128 replicas take 128 devices, and there are 2: 0, 1") as caught:
+            wrap(torch.nn.Linear(2, 2), options)
+        assert caught.value.code == "E0104"
+
+
 def test_a_bias_goes_to_one_as_in_the_documents(poptorch: Any) -> None:
     class Custom(torch.nn.Module):
         def forward(self, x: Any, target: Any) -> Any:
