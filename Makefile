@@ -70,6 +70,9 @@ perf-dram: $(VENV)/.test  ## compare the performance model with measured bandwid
 perf-gemms: $(VENV)/.test  ## compare the performance model with published products of matrices
 	$(BIN)/python tools/gemms.py
 
+perf-schedules: $(VENV)/.test  ## how far schedules of six networks are from the engines' limit
+	$(BIN)/python tools/schedules.py
+
 perf-published: $(VENV)/.test  ## compare the performance model with published throughput of whole models
 	$(BIN)/python tools/published.py
 

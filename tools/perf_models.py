@@ -3,7 +3,8 @@
     python tools/perf_models.py FOLDER NAME BATCH
 
 `resnet50`, `mobilenetv2` and `vit` are those of tests/data/models/models.py; `bert-large` is 24 encoders, 1024 wide, on 384 tokens with its
-embeddings; `encoders-N` is N of these encoders alone, from hidden states and a mask.  Weights are random.
+embeddings; `encoders-N` is N of these encoders alone, from hidden states and a mask; `llama` is 8 decoders, 1024 wide, on 128 tokens.
+Weights are random.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def build(name: str, batch: int) -> tuple[Any, tuple[Any, ...]]:
         return encoders(int(name.removeprefix("encoders-"))), (torch.randn(batch, TOKENS, WIDTH), torch.zeros(batch, 1, 1, TOKENS))
     if name == "bert-large":
         model, inputs = bert_large()
+    elif name == "llama":
+        model, inputs = llama()
     else:
         spec = importlib.util.spec_from_file_location("models", MODELS)
         if spec is None or spec.loader is None:
@@ -67,6 +70,30 @@ def bert_large() -> tuple[Any, tuple[Any, ...]]:
             return self.bert(input_ids=tokens, attention_mask=mask).last_hidden_state
 
     return Hidden().eval(), (torch.randint(0, 30000, (1, TOKENS)), torch.ones(1, TOKENS, dtype=torch.long))
+
+
+def llama() -> tuple[Any, tuple[Any, ...]]:
+    """Decoders with rotary embedding and grouped heads, from tokens to logits."""
+    import torch
+    import transformers
+
+    config = transformers.LlamaConfig(
+        vocab_size=8192, hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16, num_key_value_heads=4
+    )
+    inner = transformers.LlamaForCausalLM(config)
+
+    class Logits(torch.nn.Module):
+        """The logits alone, without a cache."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.llama = inner
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            """[batch, tokens] -> [batch, tokens, vocabulary]."""
+            return self.llama(input_ids=tokens, use_cache=False).logits
+
+    return Logits().eval(), (torch.randint(0, 8000, (1, 128)),)
 
 
 def encoders(count: int) -> Any:

@@ -73,6 +73,11 @@ class Problem:
     def cores(self) -> int:
         return self.grid[0] * self.grid[1]
 
+    @property
+    def holds(self) -> bool:
+        """Whether L1 holds weights from before the first microbatch on; for one alone they come while the ops before theirs compute."""
+        return self.input_count > 1
+
     @cached_property
     def last_reader(self) -> list[int]:
         """For each op the number of the last op that reads its result; its own where none does."""
@@ -111,7 +116,8 @@ class Problem:
         """Estimated cycles of an epoch of these candidates, the switch to it included."""
         streamed = sum(c.streamed_bytes for c in chosen)
         held = sum(c.held_bytes for c in chosen)
-        load = (traffic.read_bytes + traffic.write_bytes + streamed) * self.cycles_per_byte
+        before, beside = (held, streamed) if self.holds else (0, streamed + held)
+        load = (traffic.read_bytes + traffic.write_bytes + beside) * self.cycles_per_byte
         busy = [float(c.busy) for c in chosen]
         interval = interval_cycles(self.rates, busy, [Load(channel=load)])
-        return epoch_cycles(self.rates, interval, max(sum(busy), load), self.input_count, held * self.cycles_per_byte)
+        return epoch_cycles(self.rates, interval, max(sum(busy), load), self.input_count, before * self.cycles_per_byte)

@@ -48,10 +48,12 @@ class Family:
         """Estimated cycles of the epochs that begin with an op, by number of ops (row) and setting; inf where cores do not suffice."""
         rows = slice(begin, begin + ends)
         traffic = np.array([(t.read_bytes + t.write_bytes) for t in problem.traffic(begin, ends)], np.float64)
+        held = np.cumsum(self.held[rows], axis=0) * problem.cycles_per_byte
         load = (np.cumsum(self.streamed[rows], axis=0) + traffic[:, None]) * problem.cycles_per_byte
+        prologue = held if problem.holds else 0.0
+        load = load if problem.holds else load + held
         interval = np.maximum(np.maximum.accumulate(self.busy[rows], axis=0) + problem.rates.microbatch_cycles, load)
         fill = np.maximum(np.cumsum(self.busy[rows], axis=0), load)
-        prologue = np.cumsum(self.held[rows], axis=0) * problem.cycles_per_byte
         rates = problem.rates
         times = rates.switch_cycles + prologue + fill + interval * max(problem.input_count - 1, 0)
         return np.where(np.cumsum(self.cores[rows], axis=0) <= problem.cores, times, np.inf)

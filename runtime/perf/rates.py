@@ -26,7 +26,7 @@ class Rates:
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
         eth, eth_links: of one Ethernet link, and the links of a chip.
-        host: of the link to the host; host_elements: elements a cycle that the host lays in tiles.
+        host: of the link to the host.
         switch_cycles: from the end of an epoch to the first packet of the next: every core loads its program and starts.
         start_cycles: of these, from a core's start to its first packet.
         microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.
@@ -51,7 +51,6 @@ class Rates:
     eth: float
     eth_links: int
     host: float
-    host_elements: float
     switch_cycles: float
     start_cycles: float
     microbatch_cycles: float
@@ -79,7 +78,6 @@ def rates_of(target: Target) -> Rates:
         eth=target.eth_bytes_per_cycle,
         eth_links=target.eth_links,
         host=table["pcie_bytes_per_second"] / target.clock_hz,
-        host_elements=table["host_elements_per_second"] / target.clock_hz,
         switch_cycles=table["program_bytes"] * target.cores / dram + table["start_cycles"],
         **{key: value for key, value in table.items() if key in known},
     )

@@ -93,10 +93,13 @@ class RunCost:
         return self.samples / self.seconds if self.cycles else 0.0
 
 
-def run_cost(netlist: Netlist, program: str | None = None, params: Mapping[str, int] | None = None) -> RunCost:
+def run_cost(
+    netlist: Netlist, program: str | None = None, params: Mapping[str, int] | None = None, host_rate: float | None = None
+) -> RunCost:
     """What one call of a program costs.
 
-    program: by name, the first one if not given; params: values of its parameters, 1 where not given.
+    program: by name, the first one if not given; params: values of its parameters, 1 where not given; host_rate: elements of inputs that
+    the host lays in tiles in a second, None: as fast as its link takes them.
     Raises E0101 for a target without cores, E0803 for an unknown program, E0608 for a program that has too many steps.
     """
     target = machine(netlist.chip)
@@ -105,7 +108,7 @@ def run_cost(netlist: Netlist, program: str | None = None, params: Mapping[str, 
     steps, variables = _flat(entry.instructions, dict(params or {}))
     groups = _epochs_of(netlist, steps)
     held = frozenset(pair for step in steps for pair in _prologues(step, variables))
-    found = _Run(netlist, rates, Traffic(netlist, held), target.cores, entry, groups).cost()
+    found = _Run(netlist, rates, Traffic(netlist, held), target.cores, entry, groups, host_rate).cost()
     _CYCLES.add(found.cycles, found.target)
     return found
 
@@ -235,6 +238,7 @@ class _Run:
     cores: int
     program: Program
     groups: list[tuple[list[Graph], int]]
+    host_rate: float | None
 
     def cost(self) -> RunCost:
         """Add up all epochs and return the cost of the run."""
@@ -250,7 +254,8 @@ class _Run:
         executions, device = self.schedule(epochs, uses)
         samples = self.samples(epochs, uses)
         host_bytes, elements = self.transfers(epochs, uses)
-        host = host_bytes / self.rates.host + elements / self.rates.host_elements
+        laying = 0.0 if self.host_rate is None else elements * self.rates.clock_hz / self.host_rate
+        host = host_bytes / self.rates.host + laying
         cycles = max(device, host)
         times = [(epochs[use], count) for use, (_, count) in zip(uses, self.groups, strict=True)]
         chips = len({chip for epoch in epochs for chip in epoch.chips}) or 1

@@ -145,7 +145,7 @@ class Traffic:
         if self.netlist.positions == "pointers":
             held = (graph.name, queue.name) in self.held
         else:
-            held = queue.type == "ram" and stays
+            held = queue.type == "ram" and stays and graph.input_count > 1
         kind = "dram" if queue.location == "dram" else "host"
         return Stream(
             kind, base.core_bytes, base.total_bytes, base.cores, 1, base.copies, channels_of(queue), packet, base.core_bytes, held

@@ -26,12 +26,25 @@ NETLIST_SUFFIXES = (".yaml", ".yml")
 @click.option("--program", metavar="NAME", help="Program to cost.  Default: the first.")
 @click.option("--param", "params", multiple=True, metavar="NAME=N", help="Value of a parameter of the program (repeatable).  Default: 1.")
 @click.option("--arch", metavar="ARCH", help="Architecture to take a Buda netlist for; the first that it names if not given.")
+@click.option(
+    "--host-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Elements of inputs that the host converts and lays in tiles a second.  Default: as many as its link to the device takes.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 @click.option("--trace", type=FILE, metavar="FILE.json", help="Write a trace of cores and epochs, which Perfetto opens.")
 @verbosity
 @click.pass_obj
 def command(
-    console: Console, file: Path, program: str | None, params: tuple[str, ...], arch: str | None, as_json: bool, trace: Path | None
+    console: Console,
+    file: Path,
+    program: str | None,
+    params: tuple[str, ...],
+    arch: str | None,
+    host_rate: float | None,
+    as_json: bool,
+    trace: Path | None,
 ) -> int:
     """Estimate what FILE, an archive (.tti) or a Buda netlist (.yaml), costs on its device.
 
@@ -48,7 +61,7 @@ def command(
     if trace is not None:
         require_output(trace, file)
     netlist = _netlist(console, file, arch)
-    cost = run_cost(netlist, program, dict(_param(text) for text in params))
+    cost = run_cost(netlist, program, dict(_param(text) for text in params), host_rate)
     if trace is not None:
         write_bytes(trace, json.dumps(as_trace(cost), separators=(",", ":"), allow_nan=False).encode())
     console.json(plain(cost)) if as_json else _print(console, cost)

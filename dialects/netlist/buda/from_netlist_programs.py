@@ -192,7 +192,12 @@ def dynamic(queue: Queue) -> bool:
 
 
 def _kept(queue: Queue, graph: Graph) -> bool:
-    """Whether all readers of a queue in the graph hold their share of it in L1: it is then loaded before the first microbatch."""
+    """Whether all readers of a queue in the graph hold their share of it in L1: it is then loaded before the first microbatch.
+
+    For one microbatch alone it is not: what the first ops read would wait for what the last ones do.
+    """
+    if graph.input_count == 1:
+        return False
     for op in graph.ops:
         for index in (i for i, name in enumerate(op.inputs) if name == queue.name):
             buffer = next((b for b in op.buffers if b.role == f"in{index}"), None)

@@ -24,7 +24,7 @@ def on_trial(text: str) -> tuple[Trial, list[Placed]]:
 
 
 def test_what_comes_from_outside_comes_from_queues() -> None:
-    trial, placed = on_trial(chain(3, 64))
+    trial, placed = on_trial(chain(3, 64, 2))
     ops = trial.placed_ops(1, placed[1:])
     assert [op.inputs for op in ops] == [("m0>", "w"), ("m1", "w")]
     cost = trial.cost(1, ops)

@@ -34,3 +34,15 @@ def test_weights_that_are_held_are_read_once() -> None:
     problem = diamond()
     held, streamed = (problem.time([c], Traffic(0, 0)) for c in (candidate(1, 1, 1, held=1 << 20), candidate(1, 1, 1, streamed=1 << 20)))
     assert streamed - held > 6 * (1 << 20) * problem.cycles_per_byte
+
+
+def test_one_microbatch_does_not_wait_for_weights() -> None:
+    """They come beside what is computed: the longer of both counts, and not their sum as for several microbatches."""
+    nodes = diamond().nodes
+    weights = candidate(1, 1, 30_000, held=1 << 20)
+    load = (1 << 20) * Problem(nodes, small(), 1).cycles_per_byte
+    assert load < 30_000
+    one, two = (Problem(nodes, small(), count).time([weights], Traffic(0, 0)) for count in (1, 2))
+    switch, step = diamond().rates.switch_cycles, 30_000 + diamond().rates.microbatch_cycles
+    assert one == switch + 30_000
+    assert two == switch + load + 30_000 + step

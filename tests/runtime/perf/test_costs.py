@@ -40,6 +40,7 @@ def test_a_product_is_limited_by_its_engines() -> None:
         (queue("a", a, (0,)), queue("b", b, range(4), "parameter", ram=True), queue("y", y, (2,), "output")),
         (replace(matmul("m", ("a", "b"), (a, b, y), Grid(0, 0, 1, 8), 32), fidelity="HiFi4"),),
         (("m", "y"),),
+        2,
     )
     found = cost_of(net)
     assert found.limit in ("math", "unpack")

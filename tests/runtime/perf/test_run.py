@@ -36,7 +36,7 @@ def test_one_epoch(pipeline: Pipeline) -> None:
     assert found.samples_per_second == pytest.approx(10 / found.seconds)
     assert found.dram_bytes == pytest.approx(10 * 2 * 64 * 2080)
     assert found.host_bytes == pytest.approx(10 * 2 * 64 * 2080)  # the host fills x and empties y
-    assert found.host_cycles == pytest.approx(found.host_bytes / N150.host + 10 * 256 * 256 / N150.host_elements)
+    assert found.host_cycles == pytest.approx(found.host_bytes / N150.host)
     assert found.utilization == pytest.approx(sum(op.core * op.cores for op in epoch.ops) * 10 / found.cycles / 72)
     assert 0 < found.dram_peak < 1
     assert found.math_peak == 0
@@ -155,3 +155,12 @@ def test_netlists_that_ran_on_silicon_never_stand_still(path: str) -> None:
     assert all(epoch.jam is None for epoch in found.epochs)
     assert all(epoch.stall < 0.2 * epoch.interval for epoch in found.epochs)  # their joined paths were balanced by buffers
     assert found.math_peak < 0.5
+
+
+def test_a_host_that_lays_inputs_in_tiles_slowly(pipeline: Callable[[int], Netlist]) -> None:
+    """Ten inputs of 256 x 256 elements at a thousand elements a second; without a rate the link to the host counts alone."""
+    net = pipeline(10)
+    fast, slow = run_cost(net), run_cost(net, host_rate=1000.0)
+    assert slow.host_cycles - fast.host_cycles == pytest.approx(10 * 256 * 256 / 1000 * slow.clock_hz)
+    assert slow.device_cycles == fast.device_cycles
+    assert slow.seconds == pytest.approx(655.36, rel=1e-3)

@@ -27,11 +27,13 @@ def test_a_product_multicasts_its_operands() -> None:
     assert (out.target, out.stream.core_bytes, out.stream.total_bytes) == ("y", 8 * TILE, 64 * TILE)
 
 
-@pytest.mark.parametrize(("inner", "held"), [(1, False), (4, True)])
-def test_a_constant_that_fits_is_loaded_once(inner: int, held: bool) -> None:
+@pytest.mark.parametrize(("inner", "count", "held"), [(1, 2, False), (4, 2, True), (4, 1, False)])
+def test_a_constant_that_fits_is_loaded_once(inner: int, count: int, held: bool) -> None:
+    """Before the first of several microbatches; for one alone it comes while the ops before its reader compute."""
     a, b, y = tensor(8, 4), tensor(4, 8), tensor(8, 8)
     op = matmul("m", ("a", "b"), (a, b, y), Grid(0, 0, 4, 2), inner)
-    net = netlist_of((queue("a", a), queue("b", b, kind="parameter", ram=True), queue("y", y, kind="output")), (op,), (("m", "y"),))
+    queues = (queue("a", a), queue("b", b, kind="parameter", ram=True), queue("y", y, kind="output"))
+    net = netlist_of(queues, (op,), (("m", "y"),), count)
     assert Traffic(net).inputs(op, net.graphs["g"])[1].stream.held is held
 
 
