@@ -3,8 +3,8 @@
     python tools/schedules.py [--models vit,bert-large] [--targets n150,p150] [--batches 1,8] [--effort 1] [--folder DIR] [--json]
 
 Each network is compiled in Bfp8_b at LoFi and costed, the host as fast as its link.  The limit is the longer of what the engines' work
-takes, spread evenly over all cores, and what the schedule's traffic takes at the best rate of DRAM.  Prints for each the samples a second, time /
-limit, what part of the time switches and prologues take, and the seconds of compilation.  ONNX files are kept in the folder.
+takes, spread evenly over all cores, and what the schedule's traffic takes at the best rate of DRAM.  Prints for each the samples a
+second, time / limit, what part of the time switches and prologues take, and the seconds of compilation.  ONNX files are kept in the folder.
 """
 
 from __future__ import annotations
