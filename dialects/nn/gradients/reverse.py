@@ -101,8 +101,36 @@ def _apply(b: OpMaker, op: Operation, operands: Cotangents, cotangents: Cotangen
 
 
 def _sum(b: OpMaker, parts: list[SSAValue]) -> SSAValue:
-    """The sum of contributions, which takes their place."""
+    """The sum of contributions, which takes their place; those of slices that lie side by side are joined."""
+    joined = _side_by_side(b, parts)
+    if joined is not None:
+        parts[:] = [joined]
     while len(parts) > 1:
         second, first = parts.pop(), parts.pop()
         parts.append(b.nn("add", first, second))
     return parts[0]
+
+
+def _side_by_side(b: OpMaker, parts: Sequence[SSAValue]) -> SSAValue | None:
+    """The sum of values between zeros that fill a dimension together, each in a place of its own; None for others."""
+    placed: dict[int, SSAValue] = {}
+    axes: set[int] = set()
+    for value in parts:
+        op = value.owner
+        if not isinstance(op, NNOp) or op.name != "nn.pad":
+            return None
+        attrs, source = op.plain_attrs(), op.operands[0]
+        margins = [i for i, sizes in enumerate(zip(attrs["before"], attrs["after"], strict=True)) if any(sizes)]
+        if len(margins) != 1 or attrs["mode"] != "constant" or attrs["value"] != 0:
+            return None
+        axes.add(margins[0])
+        placed[attrs["before"][margins[0]]] = source
+    if len(axes) != 1 or len(placed) < len(parts):
+        return None
+    (axis,), end = axes, 0
+    for start in sorted(placed):
+        if start != end:
+            return None
+        end += b.shape(placed[start])[axis]
+    whole = b.shape(parts[0])[axis]
+    return b.nn("concat", *(placed[start] for start in sorted(placed)), axis=axis) if end == whole and len(placed) > 1 else None

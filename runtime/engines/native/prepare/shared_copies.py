@@ -1,4 +1,4 @@
-"""Copies of a tensor in another order that steps soon after each other make are made once."""
+"""Copies of a tensor in another order, panels of products among them, that steps soon after each other make are made once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Collection, Hashable, Sequence
 from ttc.runtime.engines.native.graph.tensors import Buffer, Place
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.movement import Movement
+from ttc.runtime.engines.native.kernels.packing import Packing
 from ttc.runtime.engines.native.planning.steps import Step, buffers_of
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 from ttc.runtime.engines.native.prepare.shared_constants import identity_of, reading_instead
 
 MOST_STEPS = 16
-"""The most steps from a copy to one that is left out for it: memory of copies that are kept for long is not free for others."""
+"""The most steps from a reader of a copy to the next: memory of copies that are kept for long is not free for others."""
 
 
 def share_copies(steps: Sequence[Step], named: Collection[Buffer], allow: Allow = always) -> list[Step]:
@@ -25,7 +26,7 @@ def share_copies(steps: Sequence[Step], named: Collection[Buffer], allow: Allow 
     """
     writers = Counter(buffer for step in steps for buffer in dict.fromkeys(buffers_of(step)[1]))
     fixed = {*named, *(buffer for step in steps if not isinstance(step, Job) for half in buffers_of(step) for buffer in half)}
-    known: dict[Hashable, tuple[int, Job]] = {}
+    known: dict[Hashable, tuple[int, int, Job]] = {}
     instead: dict[Buffer, Buffer] = {}
     kept: list[Step] = []
     changed: dict[Buffer, int] = {}
@@ -33,16 +34,17 @@ def share_copies(steps: Sequence[Step], named: Collection[Buffer], allow: Allow 
         sources, targets = buffers_of(step)
         if isinstance(step, Job) and _is_copy(step) and all(b.place is Place.ARENA and writers[b] == 1 for b in targets):
             key = (identity_of(step), step.node.conditions)
-            made, same = known.get(key, (-MOST_STEPS - 1, step))
+            made, used, same = known.get(key, (-1, -MOST_STEPS - 1, step))
             unchanged = all(changed.get(buffer, -1) < made for buffer in sources)
-            if number - made <= MOST_STEPS and unchanged and fixed.isdisjoint(targets) and allow("share", step.node):
+            if number - used <= MOST_STEPS and unchanged and fixed.isdisjoint(targets) and allow("share", step.node):
                 instead |= dict(zip(targets, buffers_of(same)[1], strict=True))
+                known[key] = made, number, same
                 continue
-            known[key] = number, step
+            known[key] = number, number, step
         changed |= dict.fromkeys(targets, number)
         kept.append(step)
     return kept
 
 
 def _is_copy(job: Job) -> bool:
-    return isinstance(job.kernel, Movement)
+    return isinstance(job.kernel, Movement | Packing)

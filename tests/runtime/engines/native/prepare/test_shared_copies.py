@@ -40,3 +40,18 @@ def test_another_order_is_another_copy() -> None:
 def test_copies_far_apart_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_copies, "MOST_STEPS", 1)
     assert read_twice().each_run.count("Transpose") == 2
+
+
+def panels_of_products(count: int) -> Ran:
+    """Products of a matrix that comes in with results of each other, so many."""
+    type_ = TensorType((40, 40), "Float32")
+    product = {"transpose_a": False, "transpose_b": False}
+    works = [Work("tile.matmul", (0 if n == 0 else n + 1, 1), product, (type_,)) for n in range(count)]
+    return ran(works, [Given(normal(40, 40)), Given(normal(40, 40))])
+
+
+def test_panels_are_packed_once_for_products_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_copies, "MOST_STEPS", 3)  # from reader to reader: a row of them may be longer
+    found = panels_of_products(5)
+    assert (found.kernels.count("PackRows"), found.each_run.count("PackRows")) == (5, 1)
+    np.testing.assert_allclose(found.native, found.reference, rtol=1e-3, atol=1e-1)
