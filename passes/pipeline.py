@@ -138,7 +138,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
             ),
             *expansion,
             SplitConcat(target.max_input_queues),
-            FuseEltwise(),
+            FuseEltwise(numbers=target.kernels == "buda"),
             *copies,
             LowerBodies(),
         ],

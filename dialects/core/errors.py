@@ -79,6 +79,7 @@ CODES: dict[str, str] = {
     "E0633": "a Buda op cannot add up gradients like this",
     "E0634": "small tiles are used where they cannot be",
     "E0635": "a Buda tilizer, embedding, depthwise product or topk breaks a rule of its own",
+    "E0636": "a Buda op has more streams than its cores",
     "E0640": "a Buda fused op is malformed",
     "E0641": "sub-ops of a Buda fused op pass the destination register wrongly",
     "E0642": "a product inside a Buda fused op stands or writes where it cannot",

@@ -23,6 +23,10 @@ from ttc.passes.tile_to_netlist.layouts import divisors
 
 SLACK = 1.1
 """How much more padded tiles a sample may cost for a smaller microbatch."""
+SEQUENCES = 3
+"""Rank of a batch of sequences of rows."""
+SEQUENCE_ROWS = 128
+"""Rows of the longest sequences of a microbatch below which products are too small to be shared among cores: 4 tiles."""
 
 
 @record
@@ -125,11 +129,13 @@ def _empty(carried: set[SSAValue]) -> str | None:
 
 
 def microbatch(size: int, specs: list[Spec]) -> int:
-    """Samples a microbatch: the smallest divisor of the batch that wastes little tile padding."""
+    """Samples a microbatch: the smallest divisor of the batch that wastes little tile padding, and has rows enough for many cores."""
     samples = divisors(size)[::-1]
     cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in samples}
     least = min(cost.values())
-    return next(m for m in samples if cost[m] <= SLACK * least)
+    frugal = [m for m in samples if cost[m] <= SLACK * least]
+    longest = max((spec.shape[1] * spec.shape[0] // size for spec in specs if spec.rank == SEQUENCES), default=SEQUENCE_ROWS)
+    return next((m for m in frugal if m * longest >= SEQUENCE_ROWS), frugal[-1])
 
 
 def _padded_tiles(spec: Spec, size: int, samples: int) -> int:

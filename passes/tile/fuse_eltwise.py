@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.attributes import LiteralAttr
@@ -44,17 +44,22 @@ class FuseEltwise(Pass):
           tile.yield(%2) : (!tile.tensor<"4x8xFloat32", "rows">) -> ()
         }
         return %0 : !tile.tensor<"4x8xFloat16_b", "rows">
-    Missed:  a region would read more than 8 tensors; a choice between two tensors by one truth, of which an engine runs what is needed.
+    Missed:  a region would read more than 8 tensors, or tensors and numbers;
+             a choice between two tensors by one truth, of which an engine runs what is needed.
+
+    Args:
+        numbers: whether a region reads its numbers as it reads tensors, a stream each: kernels of Buda hold none.
     """
 
     name = "fuse-eltwise"
+    numbers: bool = False
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         for function in entry_functions(unit.module):
             order = {op: index for index, op in enumerate(function.body.block.ops)}
             for op in reversed(list(order)):
                 if isinstance(op, MapOp | CastOp) and op.parent is not None and not _is_choice(op):
-                    _fuse(op, order, rewriter)
+                    _fuse(op, order, rewriter, numbers=self.numbers)
 
 
 class _Cluster:
@@ -64,6 +69,7 @@ class _Cluster:
         self.tile = tile_of(root.y)
         self.ops: dict[MapOp | CastOp, None] = {root: None}
         self.inputs: dict[SSAValue, None] = {x: None for x in root.operands if not _is_literal(x)}
+        self.literals: set[Attribute] = _literals(root)
 
     def can_join(self, op: MapOp | CastOp) -> bool:
         """Whether the op is of the region's shape, and nothing outside reads it."""
@@ -76,8 +82,8 @@ class _Cluster:
         return {x: None for x in (*self.inputs, *op.operands) if x is not op.y and not _is_literal(x)}
 
 
-def _fuse(root: MapOp | CastOp, order: dict[Operation, int], rewriter: Rewriter) -> None:
-    cluster = _grow(root, rewriter)
+def _fuse(root: MapOp | CastOp, order: dict[Operation, int], rewriter: Rewriter, *, numbers: bool) -> None:
+    cluster = _grow(root, rewriter, numbers=numbers)
     ops = sorted(cluster.ops, key=order.__getitem__)
     literals = list(dict.fromkeys(x.owner for op in ops for x in op.operands if isinstance(x.owner, ConstantOp) and _is_literal(x)))
     inputs = [x for x in dict.fromkeys(x for op in ops for x in op.operands) if x in cluster.inputs]
@@ -95,8 +101,8 @@ def _fuse(root: MapOp | CastOp, order: dict[Operation, int], rewriter: Rewriter)
         rewriter.erase_dead(op)
 
 
-def _grow(root: MapOp | CastOp, rewriter: Rewriter) -> _Cluster:
-    """Take in producers, from the root upward, as long as the region reads few enough tensors."""
+def _grow(root: MapOp | CastOp, rewriter: Rewriter, *, numbers: bool) -> _Cluster:
+    """Take in producers, from the root upward, as long as the region reads few enough tensors, and numbers if they are streams too."""
     cluster = _Cluster(root)
     waiting = deque(root.operands)
     while waiting:
@@ -104,13 +110,19 @@ def _grow(root: MapOp | CastOp, rewriter: Rewriter) -> _Cluster:
         if not isinstance(op, MapOp | CastOp) or op in cluster.ops or _is_choice(op) or not cluster.can_join(op):
             continue
         inputs = cluster.inputs_with(op)
-        if len(inputs) > MAX_INPUTS:
-            rewriter.missed(op, f"a region would read more than {MAX_INPUTS} tensors")
+        literals = cluster.literals | _literals(op)
+        if len(inputs) + len(literals) * numbers > MAX_INPUTS:
+            rewriter.missed(op, f"a region would read more than {MAX_INPUTS} tensors{' and numbers' * numbers}")
             continue
         cluster.ops[op] = None
-        cluster.inputs = inputs
+        cluster.inputs, cluster.literals = inputs, literals
         waiting.extend(op.operands)
     return cluster
+
+
+def _literals(op: MapOp | CastOp) -> set[Attribute]:
+    """The numbers that an op reads."""
+    return {x.owner.value for x in op.operands if isinstance(x.owner, ConstantOp) and _is_literal(x)}
 
 
 def _body(ops: Sequence[MapOp | CastOp | ConstantOp], inputs: Sequence[SSAValue]) -> Block:

@@ -96,7 +96,7 @@ def test_an_expression_repeats_rows_whatever_its_parameters_are() -> None:
 
 def test_a_derived_tensor_is_cut_by_an_expression() -> None:
     unit = derived(EXPANDED)
-    run_pass(StreamBatch(), unit)
+    run_pass(StreamBatch(1), unit)
     leaf = leaf_of(unit)
     np.testing.assert_array_equal(leaf.array(unit.weights), ROW)
     function = derived_functions(unit.module)[leaf.key or ""]
@@ -107,7 +107,7 @@ def test_a_derived_tensor_is_cut_by_an_expression() -> None:
 @pytest.mark.parametrize("kind", [CONSTANT, PARAMETER])
 def test_a_constant_is_cut_to_the_microbatch(kind: str) -> None:
     unit = unit_of(kind, SAME)
-    report = run_pass(StreamBatch(), unit)
+    report = run_pass(StreamBatch(1), unit)
     leaf = leaf_of(unit)
     assert isinstance(leaf, ConstantOp)
     assert spec_of(leaf.result.type).shape == (1, 1, 64)
@@ -135,12 +135,12 @@ def test_numbers_of_an_exported_class_token(tmp_path: Path) -> None:
     weight = rng.standard_normal((64, 64), np.float32)
     nodes = [h.make_node("Concat", ["token", "x"], ["c"], axis=1), h.make_node("MatMul", ["c", "weight"], ["y"])]
     given = [onnx.numpy_helper.from_array(token, "token"), onnx.numpy_helper.from_array(weight, "weight")]
-    ends = [h.make_tensor_value_info(name, t.FLOAT, shape) for name, shape in (("x", [4, 31, 64]), ("y", [4, 32, 64]))]
+    ends = [h.make_tensor_value_info(name, t.FLOAT, shape) for name, shape in (("x", [4, 127, 64]), ("y", [4, 128, 64]))]
     model = h.make_model(h.make_graph(nodes, "g", ends[:1], ends[1:], given), opset_imports=[h.make_opsetid("", 18)])
     onnx.save(model, tmp_path / "token.onnx")
     program = ttc.compile(tmp_path / "token.onnx", target="n150")
     assert max(graph.input_count for graph in program.netlist.graphs.values()) == 4
-    x = rng.standard_normal((4, 31, 64), np.float32)
+    x = rng.standard_normal((4, 127, 64), np.float32)
     (y,) = ttc.Executor(program)(x)
     wanted = np.concatenate([token, x], axis=1) @ weight
     np.testing.assert_allclose(y, wanted, atol=1e-4 * np.abs(wanted).max())

@@ -32,6 +32,9 @@ def test_microbatches_fill_tiles() -> None:
     assert microbatch(128, [Spec((128, 784), F32)]) == 32
     assert microbatch(8, [Spec((8, 56, 56, 64), F32)]) == 1
     assert microbatch(48, [Spec((48, 100), F32)]) == 24
+    assert microbatch(8, [Spec((8, 64, 768), F32), Spec((8, 12, 64, 64), F32)]) == 2  # short sequences go together
+    assert microbatch(8, [Spec((8, 128, 768), F32)]) == 1
+    assert microbatch(4, [Spec((4, 8, 32), F32)]) == 4
     assert microbatch(4, [Spec((4, 10), F32)]) == 4
     assert microbatch(99_999_999_999, [Spec((99_999_999_999, 4), F32)]) == 21_649  # of which not every number below is tried
 

@@ -117,3 +117,19 @@ def test_a_region_is_located_at_all_its_ops_and_keeps_its_format() -> None:
     assert source_names(op.location) == ("s1", "s2", "s3")
     assert tile_of(op.results[0]).format == "Float16_b"
     assert [tile_of(inner.results[0]).format for inner in op.regions[0].block.ops if inner.results] == ["Float32"] * 3
+
+
+def polynomial(count: int) -> str:
+    """A chain of products of one tensor with `count` numbers."""
+    lines = []
+    for i in range(count):
+        before = "%x" if i == 0 else f"%m{i - 1}"
+        lines.append(f"%c{i} = ttc.constant() {{value = #ttc.literal<[{i + 1}.5], f32[]>}} : () -> Float32[]")
+        lines.append(f'%m{i} = tile.map({before}, %c{i}) {{fn = "mul"}} : (Float32[4], Float32[]) -> Float32[4]')
+    return "\n".join(["(%x: Float32[4])", *lines, f"return %m{count - 1} : Float32[4]"])
+
+
+@pytest.mark.parametrize(("numbers", "count", "regions"), [(False, 20, 1), (True, MAX_INPUTS - 1, 1), (True, MAX_INPUTS, 2), (True, 20, 3)])
+def test_numbers_count_where_kernels_hold_none(numbers: bool, count: int, regions: int) -> None:
+    outcome = apply(FuseEltwise(numbers=numbers), polynomial(count))
+    assert len(outcome.ops("tile.eltwise")) == regions

@@ -22,13 +22,14 @@ from ttc.dialects.netlist.buda.rules.ops import check_ops, check_ops_on_arch
 from ttc.dialects.netlist.buda.rules.programs import check_counts, check_programs
 from ttc.dialects.netlist.buda.rules.queues import check_queues, check_queues_on_arch
 from ttc.dialects.netlist.buda.rules.sections import check_archs, check_sections
+from ttc.dialects.netlist.buda.rules.streams import check_streams
 from ttc.dialects.netlist.buda.rules.tiles import check_tiles
 from ttc.dialects.netlist.violations import Violation
 
 Rule = Callable[[Context], None]
 GENERAL: tuple[Rule, ...] = (
     *(check_archs, check_queues, check_cycles, check_graphs, check_attributes, check_ops, check_dims, check_edges),
-    *(check_users, check_fused, check_epochs, check_programs, check_counts, check_dynamic),
+    *(check_users, check_fused, check_streams, check_epochs, check_programs, check_counts, check_dynamic),
 )
 ON_ARCH: tuple[Rule, ...] = (
     *(check_queues_on_arch, check_grids, check_ops_on_arch, check_formats, check_tiles, check_fused_on_arch, check_l1, check_memory),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.netlist.buda.rules.test_streams import filling
 from ttc.dialects.core.errors import CODES
 
 ONE_EACH: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
@@ -50,6 +51,7 @@ ONE_EACH: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "E0633": ("grayskull", (("sum: {type: multiply, grid", "sum: {type: add, grid"),)),
     "E0634": ("base", (("    df: Float16_b\n", "    df: Float16_b\n    tile_dim: [16, 32]\n"),)),
     "E0635": ("ops", (("attributes: {m_k: 2, u_kt: 1}", "attributes: {m_k: 1, u_kt: 2}"),)),
+    "E0636": ("base", (filling(8),)),
     "E0640": ("fused", (("    inputs: 3\n", "    inputs: 4\n"),)),
     "E0641": ("fused", (("inputs: [dest], mblock", "inputs: [input0], mblock"),)),
     "E0642": ("fused", (("      -\n        - add.b", "        - add.b"),)),
