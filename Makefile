@@ -103,6 +103,9 @@ bench-tokens: $(VENV)/.peers  ## compare the generation of tokens with transform
 bench-training: $(VENV)/.test  ## compare training steps with eager PyTorch, its own compiler and JAX on twelve networks
 	$(BIN)/python tools/bench_training.py
 
+scaling: $(VENV)/.test  ## work out training steps in 8, 64 and 512 processes, and compare those of 2, 3 and 4 with measured ones
+	$(BIN)/python tools/scaling.py --network 2e-5:1.2e10 --check
+
 bench-peers: $(VENV)/.peers  ## compare speed, memory and load with onnxruntime, OpenVINO and PyTorch on eight networks
 	$(BIN)/python tools/bench_peers.py
 

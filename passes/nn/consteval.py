@@ -62,12 +62,16 @@ class Consteval(Pass):
         the result is larger than what it is made of (an expand, a pad), so the op stays; its shape depends on data; evaluation fails, or
         takes more elements or steps than the budget of the model's constants has.
         Parameters that a result of a program updates are no constants.
+
+    Args:
+        any_size: values that are larger than what they are made of become constants, too.
     """
 
     name: ClassVar[str] = "consteval"
+    any_size: bool = False
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        outliner = _Outliner(unit, rewriter)
+        outliner = _Outliner(unit, rewriter, self.any_size)
         with rewriter.part("expressions"):
             for function in entry_functions(unit.module):
                 for block in function.body.blocks:
@@ -82,6 +86,7 @@ class _Outliner:
 
     unit: Unit
     rewriter: Rewriter
+    any_size: bool = False
     numbers: dict[Hashable, int] = field(default_factory=dict)
     forms: dict[SSAValue, int] = field(default_factory=dict)
     made: dict[int, WeightAttr | LiteralAttr] = field(default_factory=dict)
@@ -165,7 +170,7 @@ class _Outliner:
             return False
         leaves = sum(size_bytes(leaf.results[0]) for leaf in expression if isinstance(leaf, ConstantOp | ParamOp))
         size = size_bytes(op.results[0])
-        if size > GROWTH * leaves + SLACK_BYTES:
+        if size > GROWTH * leaves + SLACK_BYTES and not self.any_size:
             self.rewriter.missed(op, f"the value has {size} bytes, what it is made of {leaves}", bytes=size, leaf_bytes=leaves)
             return False
         return True

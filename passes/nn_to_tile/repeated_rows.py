@@ -61,7 +61,7 @@ def keeps_samples(op: NNOp, carried: Container[SSAValue | None], size: int) -> b
 def _expands_to(op: ExpandOp, size: int) -> bool:
     """Whether the op gives each of so many samples the same."""
     before, after = (spec_of(value.type).shape for value in (op.operands[0], op.results[0]))
-    return after[:1] == (size,) and before[:1] != (size,)
+    return after[:1] == (size,) and (before[:1] != (size,) or len(before) < len(after))
 
 
 def _has_samples(value: SSAValue, size: int) -> bool:

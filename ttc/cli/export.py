@@ -32,9 +32,10 @@ from ttc.options import CompileOptions
     "--values", multiple=True, metavar="NAME=FILE.npy|NUMBER", help="Value of an integer input that shapes follow from (repeatable)."
 )
 @click.option("--weights", type=FILE, metavar="FILE", help="Archive or model that holds the weights of IR text.")
+@click.option("--trace", is_flag=True, help="Functions that record the device's work and start it at once, for low latency (ttnn).")
 @verbosity
 @click.pass_obj
-def command(console: Console, model: Path, format_: str, output: Path | None, program: str | None, **raw: Any) -> int:
+def command(console: Console, model: Path, format_: str, output: Path | None, program: str | None, trace: bool, **raw: Any) -> int:
     """Write MODEL (any that `ttc compile` takes, or IR text; for netlist also an archive) in another format.
 
     An op that the format has no form of is named with its names in the model, all of them at once, before anything is written.
@@ -53,7 +54,7 @@ def command(console: Console, model: Path, format_: str, output: Path | None, pr
         require_output(output, model)
     with console.progress() as progress:
         progress.show(f"exporting {model.name}")
-        files = exported(format_, model, options, program)
+        files = exported(format_, model, options, program, trace=trace)
         progress.show(f"writing {output.name}")
         if form.suffix is None:
             output.mkdir(exist_ok=True)

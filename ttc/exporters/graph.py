@@ -23,6 +23,9 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
 from ttc.passes.base import Instrument, Unit
+from ttc.passes.manager import run_passes
+from ttc.passes.nn.canonicalize import Canonicalize
+from ttc.passes.nn.consteval import Consteval
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
 from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
 
@@ -94,10 +97,12 @@ def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: s
     Raises: E0101 for a batch that the chips do not divide; E0503 if rows may depend on each other; what `graph_of` raises.
     """
     unit, function = _compiled(path, replace(options, to="nn"), program, ())
-    whole = _graph(unit, function)
     if chips == 1:
+        whole = _graph(unit, function)
         return whole, whole
-    rows = RepeatedRows(unit)
+    # constants that a model expands to the batch, such as masks, are divided as constants are
+    run_passes((Consteval(any_size=True), Canonicalize()), unit)
+    whole, rows = _graph(unit, function), RepeatedRows(unit)
     carried, reason = batch_carriers(function, rows.has)
     size = whole.function.inputs[0].shape[0] if carried else 1
     if size % chips or size < chips:

@@ -24,6 +24,7 @@ class Exporter:
         formats: of `--format` that it takes beside the default; None where they are the compilation's.  Empty: the model's own types are
             written, and no device multiplies, so that `--fidelity` says nothing either.
         has_chips: whether `--chips` spreads what is written.
+        has_traces: whether `--trace` writes what records the device's work.
     """
 
     what: str
@@ -31,11 +32,16 @@ class Exporter:
     suffix: str | None
     formats: tuple[str, ...] | None
     has_chips: bool = True
+    has_traces: bool = False
 
 
 EXPORTERS: dict[str, Exporter] = {
     "ttnn": Exporter(
-        "a folder of a Python module for TT-NN and its weights", "ttc.exporters.ttnn.entry", None, ("Float32", "Float16_b", "Bfp8_b")
+        "a folder of a Python module for TT-NN and its weights",
+        "ttc.exporters.ttnn.entry",
+        None,
+        ("Float32", "Float16_b", "Bfp8_b"),
+        has_traces=True,
     ),
     "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", (), has_chips=False),
     "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", (), has_chips=False),
@@ -51,21 +57,24 @@ def exporter(name: str) -> Exporter:
     return found
 
 
-def exported(name: str, path: Path, options: CompileOptions, program: str | None = None) -> dict[str, bytes]:
+def exported(name: str, path: Path, options: CompileOptions, program: str | None = None, *, trace: bool = False) -> dict[str, bytes]:
     """Export a model; returns the files by name, a single one under the empty name.
 
     Args:
         path: a model, IR text, or an archive where the format is made of netlists.
         program: which of several programs of the model.
-    Raises: E0101 for a format of numbers, a fidelity or chips that the exporter does not write, E0503 for ops that it has no form of, all
-        at once; what compilation raises.
+        trace: write what records the device's work, so that it is started at once.
+    Raises: E0101 for a format of numbers, a fidelity, chips or traces that the exporter does not write, E0503 for ops that it has no form
+        of, all at once; what compilation raises.
     """
     found = exporter(name)
     if found.formats is not None:
         _require_format(name, found.formats, options)
     if options.chips is not None and not found.has_chips:
         raise Error("E0101", f"--to {name} does not write programs for several chips", hint="leave out --chips")
-    return importlib.import_module(found.module).exported(path, options, program)
+    if trace and not found.has_traces:
+        raise Error("E0101", f"--to {name} does not write traces", hint="leave out --trace")
+    return importlib.import_module(found.module).exported(path, options, program, **({"trace": True} if trace else {}))
 
 
 def _require_format(name: str, formats: tuple[str, ...], options: CompileOptions) -> None:

@@ -78,6 +78,16 @@ def test_blow_ups_stay_but_what_they_expand_is_evaluated(harness: Harness) -> No
     assert outcome.missed() == ["the value has 8192 bytes, what it is made of 128"]
 
 
+def test_blow_ups_become_constants_where_they_are_asked_for(harness: Harness) -> None:
+    fragment = f"""(%x: tensor<64x4x8xf32>)
+        {PARAM}
+        %0 = nn.expand(%w) {{shape = [64, 4, 8]}} : (tensor<4x8xf32>) -> tensor<64x4x8xf32>
+        %1 = nn.add(%x, %0) : (tensor<64x4x8xf32>, tensor<64x4x8xf32>) -> tensor<64x4x8xf32>
+        return %1 : tensor<64x4x8xf32>"""
+    assert harness.numbers(Consteval(), fragment, tolerance=0.0).count("expand") == 1
+    assert harness.numbers(Consteval(any_size=True), fragment, tolerance=0.0).count("expand") == 0
+
+
 def test_runs_compose(harness: Harness) -> None:
     outcome = harness.run(Consteval(), TWO_USES)
     unit = outcome.unit

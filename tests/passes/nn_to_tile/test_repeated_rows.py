@@ -17,7 +17,7 @@ from ttc.dialects.core.plain.interpret import run
 from ttc.passes.base import Unit
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
-from ttc.passes.nn_to_tile.stream_batch import StreamBatch
+from ttc.passes.nn_to_tile.stream_batch import StreamBatch, batch_carriers
 
 ROW = np.arange(64, dtype=np.float32).reshape(1, 1, 64)
 SAME = np.repeat(ROW, 4, axis=0)
@@ -144,3 +144,19 @@ def test_numbers_of_an_exported_class_token(tmp_path: Path) -> None:
     (y,) = ttc.Executor(program)(x)
     wanted = np.concatenate([token, x], axis=1) @ weight
     np.testing.assert_allclose(y, wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("shape", ["64", "1x64", "1x1x64"])
+def test_rows_that_are_expanded_from_as_many_elements(shape: str) -> None:
+    """A vector of as many elements as there are samples is no row of each of them."""
+    text = f"""func.func @forward(%x: tensor<64x2x64xf32> {{ttc.name = "x"}}) -> (tensor<64x3x64xf32> {{ttc.name = "y"}}) {{
+      %w = ttc.param() {{sym = "w", value = #ttc.weight<"w", tensor<{shape}xf32>>}} : () -> tensor<{shape}xf32>
+      %v = nn.expand(%w) {{shape = [64, 1, 64]}} : (tensor<{shape}xf32>) -> tensor<64x1x64xf32>
+      %y = nn.concat(%v, %x) {{axis = 1}} : (tensor<64x1x64xf32>, tensor<64x2x64xf32>) -> tensor<64x3x64xf32>
+      func.return %y : tensor<64x3x64xf32> }}"""
+    unit = parse_unit(text)
+    unit.weights.add_array("w", np.arange(64, dtype=np.float32).reshape([int(size) for size in shape.split("x")]))
+    (function,) = entry_functions(unit.module)
+    carried, reason = batch_carriers(function, RepeatedRows(unit).has)
+    assert reason is None
+    assert len(carried) == 3

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from os.path import commonprefix
 from typing import cast
 
 import numpy as np
@@ -13,6 +15,7 @@ from ttc.dialects.core.plain.functions import Work
 from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import CallText, Code, call, comment, deletion, flat, literal, numbers, statement
+from ttc.exporters.ttnn.merged import merged_products
 from ttc.exporters.ttnn.placing import Placing
 from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, PlacedValue, flattened, lifted, rows_dimension, tiled_bytes
 from ttc.exporters.ttnn.weights import StoredWeights
@@ -44,11 +47,12 @@ class Emitter:
     def __init__(self, graph: ModelGraph, whole: ModelGraph, weight_format: str, format_: str, placing: Placing) -> None:
         self.graph, self.whole = graph, whole
         self.weight_format, self.format, self.placing = weight_format, format_, placing
+        self.merged = merged_products(graph.function)
         self.weights = StoredWeights.empty()
         self.lines: list[str] = []
         self.values: list[PlacedValue] = []
         self._names = FreeNames("_")
-        self._taken = {"device", "inputs", "weights", "torch", "ttnn", "math", "outputs"}
+        self._taken = {"device", "inputs", "weights", "torch", "ttnn", "math", "outputs", "given", "found"}
         self._users: dict[str, set[int]] = {}  # the forms of values, by their identity
         self._sizes: dict[str, int] = {}
         self._passing: list[str] = []
@@ -206,6 +210,15 @@ class Emitter:
             name = self.weights.add(stem, key, array, format_, layout, place)
         return f"weights[{literal(name)}]"
 
+    def joint_weight(self, kind: str, leaves: Sequence[Work], array: NDArray, format_: str) -> str:
+        """Return the expression of a weight on the device that was made of several; kind: of it, behind what their names have in common."""
+        keys = [str(leaf.attrs.get("key", "")) for leaf in leaves]
+        stem = commonprefix(keys).rpartition(".")[0]
+        name = self.weights.add(
+            f"{stem}.merged.{kind}" if stem else f"merged.{kind}", (*keys, kind), array, format_, store.TILES, store.DEVICE
+        )
+        return f"weights[{literal(name)}]"
+
 
 class OpText:
     """One op while its text is written: what rules ask, and what they give.
@@ -297,9 +310,13 @@ class OpText:
         name = self._write(stem or self.stem, code, flattened(value.shape) if form == FLAT else value.shape)
         return self.emitter.hold(value, form, name)
 
+    def keep(self, stem: str, code: CallText, shape: tuple[int, ...]) -> str:
+        """Write a call whose result other ops read, too: it lives until the emitter's `pass_through` is told of it."""
+        return self._write(stem, code, shape)
+
     def let(self, stem: str, code: CallText, shape: tuple[int, ...] | None = None) -> str:
         """Write a call whose result is on the way to the op's own.  shape: of it; None: that of the op's result."""
-        name = self._write(stem, code, self.shape if shape is None else shape)
+        name = self.keep(stem, code, self.shape if shape is None else shape)
         self.emitter.pass_through(name)
         return name
 

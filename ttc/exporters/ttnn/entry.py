@@ -13,8 +13,8 @@ from ttc.options import CompileOptions
 ARCHITECTURES = ("wormhole_b0", "blackhole")
 
 
-def exported(path: Path, options: CompileOptions, program: str | None) -> dict[str, bytes]:
-    """Export a model as a folder of files for TT-NN; chips of a mesh divide its batch.
+def exported(path: Path, options: CompileOptions, program: str | None, *, trace: bool = False) -> dict[str, bytes]:
+    """Export a model as a folder of files for TT-NN; chips of a mesh divide its batch.  trace: as `export` takes it.
 
     Raises: E0101 for a machine without TT-NN, and for a batch that the chips do not divide; E0503; what compilation raises.
     """
@@ -24,4 +24,4 @@ def exported(path: Path, options: CompileOptions, program: str | None) -> dict[s
         raise Error(
             "E0101", f"TT-NN does not run on '{graph.target.name}'", hint="targets of Wormhole and Blackhole: n150, n300, p100, p150"
         )
-    return export(graph, options.storage_format, options.fidelity, whole)
+    return export(graph, options.storage_format, options.fidelity, whole, trace=trace)

@@ -7,6 +7,7 @@ from ttc.exporters.graph import ModelGraph, dtype_of
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import INDENT, items, literal, statement
 from ttc.exporters.ttnn.emitter import Emitter
+from ttc.exporters.ttnn.traced import traced_text
 
 HEAD = """
 import torch
@@ -22,6 +23,15 @@ def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT):
     """Send a tensor of torch to the device."""
     return ttnn.from_torch(
         tensor, dtype=dtype, layout=layout, device=device, memory_config=DRAM
+    )
+'''
+SEND_OR_MAKE = '''
+
+def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT):
+    """Send a tensor of torch to the device; None: make TT-NN's on the host."""
+    place = None if device is None else DRAM
+    return ttnn.from_torch(
+        tensor, dtype=dtype, layout=layout, device=device, memory_config=place
     )
 '''
 SEND_ROWS = '''
@@ -77,21 +87,22 @@ PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
 """
 
 
-def module_text(emitter: Emitter, fidelity: str) -> str:
-    """Return the module around the body that was written."""
+def module_text(emitter: Emitter, fidelity: str, trace: bool = False) -> str:
+    """Return the module around the body that was written.  trace: its functions are those that a trace needs."""
     body = "\n".join(emitter.lines) + "\n"
     precise = PRECISE.replace("FIDELITY", fidelity) if "=precise" in body else ""
+    forward = "\n\ndef forward(device, inputs, weights=PREPARED):\n"
+    forward += f'{INDENT}"""Run the model.  inputs, and what is returned: tensors of torch by name."""\n'
+    forward += precise + (body if precise else body.lstrip("\n"))
+    send = SEND_ROWS if emitter.is_divided else SEND_OR_MAKE if trace else SEND
     return "".join(
         (
             _introduction(emitter.graph, emitter.whole),
             HEAD if "torch." in body else HEAD.replace("import torch\n", ""),
             "\n".join(_weights(emitter)) + "\n",
-            (SEND_ROWS if emitter.is_divided else SEND).replace("ttnn.FORMAT", f"ttnn.{emitter.format}"),
+            send.replace("ttnn.FORMAT", f"ttnn.{emitter.format}"),
             PREPARE,
-            "\n\ndef forward(device, inputs, weights=PREPARED):\n",
-            f'{INDENT}"""Run the model.  inputs, and what is returned: tensors of torch by name."""\n',
-            precise,
-            body if precise else body.lstrip("\n"),
+            traced_text(emitter.lines, precise) if trace else forward,
         )
     )
 

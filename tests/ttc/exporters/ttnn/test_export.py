@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="networks are made by PyTorch, which has no CPU build for this Python")
 
+from tests.pages import ROOT, blocks_of  # noqa: E402
 from tests.ttc.exporters import networks  # noqa: E402
 from tests.ttc.exporters.ttnn.mesh import OnMesh  # noqa: E402
 from tests.ttc.exporters.ttnn.running import run_module  # noqa: E402 - it needs torch
@@ -20,7 +22,6 @@ from ttc.exporters.graph import ModelGraph, divided_graph_of, graph_of  # noqa: 
 from ttc.exporters.ttnn.export import export  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
 
-EIGHT = ("cnn", "mlp", "resnet50", "mobilenetv2", "unet", "bert", "vit", "gpt2")
 OTHERS = ("llama", "convnext", "segformer", "efficientnet")
 """The architectures of `networks.BUILDERS`, beside the eight, that differ most from each other; `make conformance-export` exports all."""
 
@@ -41,7 +42,7 @@ def outputs(files: dict[str, bytes], graph: ModelGraph, name: str) -> tuple[np.n
     return found.double().numpy(), wanted.double().numpy()
 
 
-@pytest.mark.parametrize("name", [*EIGHT, *OTHERS])
+@pytest.mark.parametrize("name", [*networks.EIGHT, *OTHERS])
 def test_sixteen_bits_are_near(graphs: Any, name: str) -> None:
     graph = graphs(name)
     found, wanted = outputs(export(graph), graph, name)
@@ -63,15 +64,19 @@ def test_float32_is_nearer(graphs: Any) -> None:
     assert np.linalg.norm(found - wanted) <= 1e-4 * np.linalg.norm(wanted)
 
 
-@pytest.mark.parametrize("name", ["mlp", "unet", "bert", "gpt2", "vit", "swin"])
-def test_chips_divide_a_batch(tmp_path: Path, name: str) -> None:
-    whole, graph = divided_graph_of(networks.saved(name, tmp_path, 4), CompileOptions(), 2)
+@pytest.mark.parametrize(
+    ("name", "rows", "chips"),
+    # masks of 64 rows are larger than what they are made of; so many rows as a token has features are not taken for each other
+    [*((name, 4, 2) for name in ("mlp", "unet", "bert", "gpt2", "vit", "swin")), ("bert", 64, 4), ("clip", 64, 4)],
+)
+def test_chips_divide_a_batch(tmp_path: Path, name: str, rows: int, chips: int) -> None:
+    whole, graph = divided_graph_of(networks.saved(name, tmp_path, rows), CompileOptions(), chips)
     files = export(graph, whole=whole)
-    assert b"The device is a mesh of 2 chips, which divide the " in files["model.py"]
-    model, inputs = networks.network(name, 4)
+    assert f"The device is a mesh of {chips} chips, which divide the ".encode() in files["model.py"]
+    model, inputs = networks.network(name, rows)
     with torch.no_grad():
         wanted = model(*inputs)
-    (found,) = run_module(files, dict(zip(graph.inputs, inputs, strict=True)), OnMesh(2)).values()
+    (found,) = run_module(files, dict(zip(graph.inputs, inputs, strict=True)), OnMesh(chips)).values()
     assert found.shape == wanted.shape
     assert np.linalg.norm(found.double() - wanted.double()) <= 2e-2 * np.linalg.norm(wanted.double())
 
@@ -99,3 +104,11 @@ def test_text_is_formatted_and_the_same_every_time(graphs: Any, tmp_path: Path, 
             [sys.executable, "-m", "ruff", command[0], "--isolated", *command[1:], str(path)], capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout
+
+
+def test_the_readme_shows_a_layer(graphs: Any) -> None:
+    text = export(graphs("bert"))["model.py"].decode()
+    (block,) = [block for block in blocks_of((ROOT / "README.md").read_text()) if block.title == "From a layer of BERT for TT-NN"]
+    assert block.text.count("\n") > 8
+    lines_of_source = re.compile(r"\.py:\d+")  # which change with versions of transformers
+    assert lines_of_source.sub(".py", block.text) in lines_of_source.sub(".py", text)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ttc.exporters.ttnn.code import Code, call, literal, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.merged import MergedProduct
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.activation import FUSED, follow
 from ttc.exporters.ttnn.values import FLAT, FULL, PlacedValue, lifted
@@ -23,10 +24,34 @@ def matmul(step: OpText) -> None:
         raise Elsewhere("its operands are integers")
     weight = step.operand(1)
     alone = prod(weight.shape[:-2]) == 1 and len(weight.shape) <= max(2, len(step.operand(0).shape))
-    if weight.leaf is not None and alone and not step.work.attrs["transpose_a"]:
+    merged = step.emitter.merged.get(id(step.work))
+    if merged is not None and not (merged.name is None and step.operand(0).is_flat):
+        _part(step, merged)
+    elif weight.leaf is not None and alone and not step.work.attrs["transpose_a"]:
         _linear(step)
     else:
         _product(step)
+
+
+def _part(step: OpText, merged: MergedProduct) -> None:
+    """Write the columns of a product that is one with others; the first of them writes the product."""
+    if merged.name is None:
+        merged.name = _merged(step, merged)
+    shape, start = lifted(step.shape), merged.first_column(step.work)
+    first, last = [0] * (len(shape) - 1) + [start], [*shape[:-1], start + shape[-1]]
+    step.give(call("ttnn.slice", merged.name, numbers(first, "[]"), numbers(last, "[]")))
+    if merged.is_last(step.work):
+        step.emitter.pass_through(merged.name)
+
+
+def _merged(step: OpText, merged: MergedProduct) -> str:
+    """Write several products as one; returns its name."""
+    emitter = step.emitter
+    array, row = merged.matrix(emitter.graph), merged.row(emitter.graph)
+    matrix = emitter.joint_weight("weight", merged.weights, array, emitter.weight_format)
+    bias = None if row is None else emitter.joint_weight("bias", [leaf for leaf in merged.biases if leaf is not None], row, emitter.format)
+    made = call("ttnn.linear", step.full(0), matrix, bias=bias, dtype=f"ttnn.{emitter.format}", compute_kernel_config="precise")
+    return step.keep("merged", made, (*step.shape[:-1], merged.columns))
 
 
 def _linear(step: OpText) -> None:

@@ -1,0 +1,109 @@
+"""Products of one input with several weights, such as queries, keys and values of attention, as one product whose columns are cut."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttc.dialects.core.plain.functions import Function, Work
+from ttc.dialects.core.records import record
+from ttc.exporters.graph import LEAVES, ModelGraph
+from ttc.exporters.ttnn.values import TILE
+
+LEAST = 3
+"""Products that are worth merging: two of them read their input twice, and cutting the result apart takes as long."""
+
+
+@record(frozen=False, eq=False)
+class MergedProduct:
+    """A product whose columns are those of several products of the program.
+
+    Args:
+        works: the products, in the order of their columns.
+        weights: the leaf of each one's matrix.
+        biases: the leaf of each one's bias; None where it has none.
+        name: of the result in the text, once it is written.
+    """
+
+    works: list[Work]
+    weights: list[Work]
+    biases: list[Work | None]
+    name: str | None = None
+
+    @property
+    def columns(self) -> int:
+        """The columns of all products together."""
+        return sum(work.results[0].shape[-1] for work in self.works)
+
+    def first_column(self, work: Work) -> int:
+        """Return the column of the merged result at which a product's own begin."""
+        return sum(other.results[0].shape[-1] for other in self.works[: self._place(work)])
+
+    def is_last(self, work: Work) -> bool:
+        """Whether no product of these comes after one."""
+        return self.works[-1] is work
+
+    def _place(self, work: Work) -> int:
+        return next(index for index, other in enumerate(self.works) if other is work)
+
+    def matrix(self, graph: ModelGraph) -> NDArray:
+        """Return the matrices [k, n] side by side."""
+        arrays = [graph.leaf(leaf).reshape(leaf.results[0].shape[-2:]) for leaf in self.weights]
+        turned = [array.T if work.attrs["transpose_b"] else array for work, array in zip(self.works, arrays, strict=True)]
+        return np.concatenate(turned, axis=1)
+
+    def row(self, graph: ModelGraph) -> NDArray | None:
+        """Return the biases [1, n] side by side, zeros where a product has none; None if no one has."""
+        if not any(leaf is not None for leaf in self.biases):
+            return None
+        rows = []
+        for work, leaf in zip(self.works, self.biases, strict=True):
+            values = np.zeros(1, np.float32) if leaf is None else graph.leaf(leaf).reshape(-1)
+            rows.append(np.broadcast_to(values[None], (1, work.results[0].shape[-1])))
+        return np.concatenate(rows, axis=1)
+
+
+def merged_products(function: Function) -> dict[int, MergedProduct]:
+    """Find products that become one; returns it by the identity of each of their works."""
+    makers = _makers(function)
+    groups: dict[tuple[object, ...], MergedProduct] = {}
+    for work in function.works:
+        weight, bias = (makers.get(number) for number in (work.operands[1:3] if _is_product(work) else (None, None)))
+        if weight is None or not _is_mergeable(work, weight, bias):
+            continue
+        group = groups.setdefault((work.operands[0], work.attrs["transpose_b"], weight.results[0].format), MergedProduct([], [], []))
+        group.works.append(work)
+        group.weights.append(weight)
+        group.biases.append(bias)
+    return {id(work): group for group in groups.values() if len(group.works) >= LEAST for work in group.works}
+
+
+def _makers(function: Function) -> dict[int | None, Work]:
+    """Return the leaf that makes each value which is one."""
+    found: dict[int | None, Work] = {}
+    number = len(function.inputs)
+    for work in function.works:
+        if work.op in LEAVES:
+            found[number] = work
+        number += len(work.results)
+    return found
+
+
+def _is_product(work: Work) -> bool:
+    return work.op == "nn.matmul" and len(work.operands) >= 2
+
+
+def _is_mergeable(work: Work, weight: Work, bias: Work | None) -> bool:
+    """Whether a product is one with a matrix, columns of whole tiles, a bias that is a row, and no activation."""
+    shape = weight.results[0].shape
+    has_bias = len(work.operands) > 2 and work.operands[2] is not None
+    return (
+        prod(shape[:-2]) == 1
+        and len(shape) <= max(2, len(work.results[0].shape))
+        and work.results[0].shape[-1] % TILE == 0
+        and not work.attrs["transpose_a"]
+        and work.attrs.get("activation") is None
+        and (not has_bias or (bias is not None and prod(bias.results[0].shape[:-1]) == 1))
+    )
