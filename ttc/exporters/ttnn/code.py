@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import TypeAlias
 
@@ -35,7 +36,7 @@ def call(callee: str, *arguments: Code, **keywords: Code | None) -> CallText:
     return CallText(callee, arguments, tuple((name, value) for name, value in keywords.items() if value is not None))
 
 
-def items(values: tuple[Code, ...] | list[Code], brackets: str = "()") -> CallText:
+def items(values: Sequence[Code], brackets: str = "()") -> CallText:
     """Make a tuple, or a list."""
     return CallText("", tuple(values), (), brackets)
 

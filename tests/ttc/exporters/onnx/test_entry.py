@@ -111,3 +111,16 @@ def test_a_dtype_that_onnx_lacks_is_refused(rng: np.random.Generator, monkeypatc
         with pytest.raises(Error, match=message) as caught:
             onnx_model(graph_of_op("relu", [array], {}, constants))
         assert caught.value.code == "E0503"
+
+
+def test_a_model_of_tflite(tmp_path: Path, rng: np.random.Generator) -> None:
+    pytest.importorskip("tensorflow", reason="its interpreter says what a TFLite model gives")
+    from tests.ttc.importers.tflite.cases import interpreted
+    from tests.ttc.importers.tflite.samples import real_network
+
+    data = real_network()
+    (tmp_path / "model.tflite").write_bytes(data)
+    x = rng.standard_normal((2, 8, 6, 3), np.float32)
+    session = onnxruntime.InferenceSession(exported(tmp_path / "model.tflite", CompileOptions(batch=2), None)[""])
+    (found,), (wanted,) = session.run(None, {"image": x}), interpreted(data, {"x": x})
+    assert np.max(np.abs(np.asarray(found) - wanted)) <= 1e-5
