@@ -63,7 +63,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
             torch.onnx.export(model, examples, path, dynamo=True, opset_version=18, external_data=False, verbose=False)
         session = onnxruntime.InferenceSession(path)
         inputs = {x.name: e.numpy() for x, e in zip(session.get_inputs(), examples, strict=True)}
-        outputs = session.run(None, inputs)
+        outputs: Any = session.run(None, inputs)
         return path, inputs, dict(zip([y.name for y in session.get_outputs()], outputs, strict=True))
 
     return export

@@ -60,7 +60,7 @@ def masked_operands() -> list[NDArray]:
 
 
 def test_masked_rows_are_nan() -> None:
-    expected = by_torch(*masked_operands(), 0.25)
+    expected = by_torch(*masked_operands(), 0.25)  # pyright: ignore[reportCallIssue]
     assert np.isnan(expected[:, 1]).all()
     check_op(AttentionOp, masked_operands(), ATTRS, expected, 3e-6)
 

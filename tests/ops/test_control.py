@@ -122,12 +122,12 @@ def test_a_loop_of_a_condition_in_a_loop() -> None:
             return LoopIteration([doubled], going=b.nn("less", doubled, x[1]))
 
         def outer(_: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:
-            (grown,), _ = loop(b, inner, values, condition=b.nn("less", values[0], x[1]))
-            return LoopIteration([b.nn("sub", grown, b.constant(np.float32(3)))], [grown])
+            grown = loop(b, inner, values, condition=b.nn("less", values[0], x[1]))[0]
+            return LoopIteration([b.nn("sub", grown[0], b.constant(np.float32(3)))], grown)
 
         return [y for part in loop(b, outer, [x[0]], length=3) for y in part]
 
-    last, history = run(body, np.float32(1)[()].reshape(()), np.array(10, np.float32))
+    last, history = run(body, np.array(1, np.float32), np.array(10, np.float32))
     assert history.tolist() == [16, 13, 10]
     assert last.tolist() == 7
     assert history.shape == (3,)

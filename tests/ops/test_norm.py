@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -145,6 +147,7 @@ def test_batch_norm_in_training(shape: tuple[int, ...], axis: int, unbiased: boo
     cotangents = [cotangent, None, None, None, None]
     found = rule_gradients(BatchNormTrainingOp, [x, scale, bias, mean, var], attrs, cotangents)
     wanted = [np.moveaxis(given.grad.numpy(), 1, axis), *(w.grad.numpy() for w in weights)]
+    mine: Any
     for mine, reference in zip(found[:3], wanted, strict=True):
         np.testing.assert_allclose(mine, reference, atol=1e-11)
     assert found[3:] == [None, None]

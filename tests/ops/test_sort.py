@@ -34,6 +34,20 @@ def test_topk_of_extreme_values() -> None:
     check_op(TopkOp, [y], {"k": 0, "axis": 0, "largest": False}, [np.zeros(0, np.float32), np.zeros(0, np.int64)])
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int16, np.uint32, np.int32, np.int64])
+def test_topk_is_the_start_of_a_stable_sort(dtype: type, largest: bool, rng: np.random.Generator) -> None:
+    if np.issubdtype(dtype, np.floating):
+        x = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0, 6e-5], (20, 30)).astype(dtype)
+    else:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        x = rng.choice(np.array([low, high, high - 1, low + 1], dtype), (20, 30))
+    order = np.argsort((-x if x.dtype.kind == "f" else ~x) if largest else x, axis=1, kind="stable")[:, :7]
+    values, places = run_op(TopkOp, [x], {"k": 7, "axis": 1, "largest": largest})
+    np.testing.assert_array_equal(places, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
 def test_topk_errors_and_batch(rng: np.random.Generator) -> None:
     check_error("E0402", TopkOp, [spec(2, 3)], {"k": 4, "axis": 1, "largest": True})
     check_error("E0402", TopkOp, [spec(2, 3)], {"k": -1, "axis": 1, "largest": True})

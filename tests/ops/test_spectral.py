@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from ttc.dialects.tile.base import twin
 A, C = generator("spectral.A, C").standard_normal((2, 3, 6, 4)).astype(np.float32)
 
 
-def parts(y: np.ndarray, dtype: type = np.float32) -> list[np.ndarray]:
+def parts(y: Any, dtype: type = np.float32) -> list[np.ndarray]:
     return [y.real.astype(dtype), y.imag.astype(dtype)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ class Builder:
         return Netlist(HOST_CHIP, self.queues, self.graphs, self.programs)
 
 
-def op(name: str, mnemonic: str, inputs: list[str], type_: TensorType, **attrs: object) -> Op:
+def op(name: str, mnemonic: str, inputs: list[str], type_: TensorType, **attrs: Any) -> Op:
     """An op on the host whose work is one nn op over operands of its own type."""
     work = Work(f"nn.{mnemonic}", tuple(range(len(inputs))), dict(attrs), (type_,), None, (name,))
     return Op(name, mnemonic, tuple(inputs), Host(), None, Function((type_,) * len(inputs), (work,), (len(inputs),)))

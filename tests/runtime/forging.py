@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def forge(
     contents.append(("manifest.json", json.dumps(manifest).encode()))
     data, entries = b"", []
     for name, member in contents:
-        entry = Entry(name, len(member), zipfile.crc32(member), len(data))
+        entry = Entry(name, len(member), zlib.crc32(member), len(data))
         data += local_header(entry) + member
         entries.append(entry)
     directory = b"".join(map(central_header, entries))

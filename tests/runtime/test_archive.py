@@ -166,6 +166,7 @@ def test_a_failure_midway_leaves_the_old_file_and_no_other(affine, path: Path, m
     with pytest.raises(Error if isinstance(failure, OSError) else type(failure)) as caught:
         write_archive(path, netlist=netlist, tensors=tensors, description=description)
     if isinstance(failure, OSError):
+        assert isinstance(caught.value, Error)
         assert caught.value.code == "E0103"
         assert "No space left" in caught.value.message
     assert path.read_bytes() == before

@@ -31,6 +31,7 @@ class Network(ttc.nn.Module):
         super().__init__("network")
         self.layers = [Linear(4, 5, rng), Linear(5, 4, rng)]
         self.tied = self.layers[0].weight
+        self.shift: Any
         self.add_constant("shift", np.float32(0.5))
         self.calls = 0
 

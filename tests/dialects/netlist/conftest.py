@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
@@ -42,7 +44,7 @@ def fused_add(type_: TensorType) -> Function:
     return Function((type_, type_), (Work("tile.fused", (0, 1), {}, (type_,), body, ("add", "relu")),), (2,))
 
 
-def queue(name: str, kind: str, addresses: tuple[tuple[int, int], ...], **fields: object) -> Queue:
+def queue(name: str, kind: str, addresses: tuple[tuple[int, int], ...], **fields: Any) -> Queue:
     """Over 2 x 2 buffers of 1 x 2 tiles, in DRAM, with two entries."""
     given = {
         "type": "queue", "source": "HOST", "tensor": TILED, "entries": 2, "location": "dram", "chip": 0, "grid": (2, 2),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS
@@ -16,7 +18,7 @@ def chosen(
     return [[state.choose(demand) for _ in range(demand.count)] for demand in demands]
 
 
-def demand(name: str, count: int = 1, size: int = 64, first: int = 0, last: int = 3, **fields: object) -> ChannelDemand:
+def demand(name: str, count: int = 1, size: int = 64, first: int = 0, last: int = 3, **fields: Any) -> ChannelDemand:
     return ChannelDemand(name, size, count, first, last, **fields)  # pyright: ignore[reportArgumentType]
 
 

@@ -111,6 +111,7 @@ def test_gradients_agree_with_pytorch(build: Callable[[], tuple[Any, Any]], form
     network = network.double()
     example = example.double() if example.is_floating_point() else example
     unit = imported(network, example)
+    function: Any
     (function,) = entry_functions(unit.module)
     (name,) = [port.data["ttc.name"].data for port in function.arg_attrs.data]
     inputs = (name,) if example.is_floating_point() else ()
@@ -129,7 +130,7 @@ def test_gradients_agree_with_pytorch(build: Callable[[], tuple[Any, Any]], form
 
 def gradients(unit: Unit, inputs: dict[str, np.ndarray], cotangent: np.ndarray) -> dict[str, np.ndarray]:
     """What the entry that gives gradients gives, with the values that forward saved for it."""
-    functions = {function.sym_name.data: function for function in entry_functions(unit.module)}
+    functions: dict[str, Any] = {function.sym_name.data: function for function in entry_functions(unit.module)}
     (result,) = [port.data["ttc.name"].data for port in functions["forward"].res_attrs.data][:1]
     given = {**inputs, f"grad.{result}": cotangent}
     backward = functions.pop(BACKWARD, None)
@@ -161,6 +162,7 @@ def test_native_gradients_agree_with_pytorch_in_float32(build: Callable[[], tupl
     """The entry that gives gradients goes through all stages; float32 rounds."""
     network, example = build()
     unit = imported(network, example)
+    function: Any
     (function,) = entry_functions(unit.module)
     (name,), (result, *_) = ([port.name for port in side] for side in ports(function))
     with torch.no_grad():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -80,7 +82,7 @@ def test_sequences_and_optionals() -> None:
 
 
 def test_one_node() -> None:
-    found = Backend.run_node(helper.make_node("Add", ["a", "b"], ["y"]), [X, X])
+    found: Any = Backend.run_node(helper.make_node("Add", ["a", "b"], ["y"]), [X, X])
     np.testing.assert_array_equal(found.y, X + X)
     (clipped,) = backend.run_node(helper.make_node("Clip", ["x", "", "top"], ["y"]), [X, None, np.float32(0.5)])
     np.testing.assert_array_equal(clipped, np.minimum(X, np.float32(0.5)))

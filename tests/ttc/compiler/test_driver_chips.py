@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -59,7 +60,7 @@ def layers(tmp_path: Path) -> Path:
     return path
 
 
-def results(path: Path, batch: int = 256, **fields: object) -> tuple[np.ndarray, Netlist]:
+def results(path: Path, batch: int = 256, **fields: Any) -> tuple[np.ndarray, Netlist]:
     """The result for a fixed input, by an archive that was saved and loaded, and its netlist."""
     archive = path.with_suffix(".tti")
     ttc.compile(path, batch=batch, **fields).save(archive)

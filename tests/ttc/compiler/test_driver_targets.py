@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,7 +21,7 @@ from ttc.options import CompileOptions, resolve
 SAMPLES = Path(__file__).parents[2] / "data" / "device_descriptors"
 
 
-def results(path: Path, **fields: object) -> np.ndarray:
+def results(path: Path, **fields: Any) -> np.ndarray:
     """The result for a fixed input, by an archive that was saved and loaded."""
     archive = path.with_suffix(".tti")
     ttc.compile(path, batch=2, **fields).save(archive)
@@ -87,12 +88,12 @@ def test_integers_stay_on_the_host_of_a_chip_without_them(target: str, on_host: 
 # ---- files -------------------------------------------------------------------------------------------------------------------------------
 
 
-def compiled(path: Path, **fields: object) -> ttc.Program | str:
+def compiled(path: Path, **fields: Any) -> ttc.Program | str:
     result = compile_path(path, resolve(CompileOptions, fields))
     return result.text() if result.package is None else result.program()
 
 
-def saved(path: Path, out: Path, **fields: object) -> bytes:
+def saved(path: Path, out: Path, **fields: Any) -> bytes:
     compile_path(path, resolve(CompileOptions, fields)).program().save(out)
     return out.read_bytes()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def written(folder: Path, name: str, arrays: list[NDArray | None], trained: int)
     function = make_function("forward", [(Port(f"x{i}"), tensor_type(Spec(x.shape, x.dtype))) for i, x in enumerate(given)])
     block = function.body.block
     operands = iter(block.args)
-    values = [None if x is None else next(operands) for x in arrays]
+    values: list[Any] = [None if x is None else next(operands) for x in arrays]
     zero = np.zeros((), np.float64)
     leaf = {"sym": StringAttr("p"), "value": LiteralAttr.of(zero)}
     parameter = ParamOp.create(properties=leaf, result_types=[tensor_type(Spec(zero.shape, zero.dtype))])

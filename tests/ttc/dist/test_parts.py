@@ -26,7 +26,9 @@ class Network(nn.Module):
 
 def test_names_slices_modules_and_functions() -> None:
     model = Network()
-    chain = linearize(model, ["embed", "layers.0:2", "layers.2.0", model.layers[2][1], lambda x: torch.flatten(x, 1), "head"])
+    chain = linearize(
+        model, ["embed", "layers.0:2", "layers.2.0", model.get_submodule("layers.2.1"), lambda x: torch.flatten(x, 1), "head"]
+    )
     x = torch.ones(3, 4)
     assert torch.equal(chain(x), model(x))
     assert chain.state_dict().keys() == model.state_dict().keys()

@@ -40,6 +40,7 @@ def rebound(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_a_changed_parameter_is_seen_and_an_unchanged_one_costs_nothing(
     compiled: Compile, graphs: list[str], rebound: list[list[str]]
 ) -> None:
+    model: Any
     model, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).eval(), torch.randn(5, 3)
     run = compiled(model)
     with torch.no_grad():
@@ -59,6 +60,7 @@ def test_a_changed_parameter_is_seen_and_an_unchanged_one_costs_nothing(
 
 
 def test_what_changed_once_is_read_at_every_call(compiled: Compile, graphs: list[str], rebound: list[list[str]]) -> None:
+    model: Any
     model, x = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).eval(), torch.randn(5, 3)
     run = compiled(model)
     with torch.no_grad():
@@ -97,6 +99,7 @@ def test_what_can_only_be_constant_is_compiled_again_at_each_change(compiled: Co
 
 
 def test_what_is_derived_from_several_follows_each(compiled: Compile, rebound: list[list[str]]) -> None:
+    model: Any
     model, x = nn.Sequential(nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3), nn.Conv2d(3, 2, 1)).eval(), torch.randn(1, 2, 5, 5)
     run = compiled(model)
     with torch.no_grad():
@@ -156,6 +159,7 @@ def test_collectives_into_parameters_are_seen(compiled: Compile, tmp_path: Path)
     """A group of one: what it gathers goes into the parameter's memory, and no version counts it."""
     torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'group'}", rank=0, world_size=1)
     try:
+        model: Any
         model, x = Classifier().eval(), torch.randn(6, 4)
         run = compiled(model)
         for step in range(3):
@@ -183,6 +187,7 @@ def test_buffers_that_a_training_graph_does_not_change_are_compared(compiled: Co
 
 
 def test_frozen_parameters_stay_prepared_in_training(compiled: Compile, rebound: list[list[str]]) -> None:
+    model: Any
     model, x = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)), torch.randn(3, 4)
     model[0].requires_grad_(False)
     run = compiled(model)
@@ -240,6 +245,7 @@ def test_tied_parameters(compiled: Compile) -> None:
         def forward(self, x: Any) -> Any:
             return self.b(self.a(x))
 
+    model: Any
     model, x = Tied(), torch.randn(2, 3)
     run = compiled(model)
     with torch.no_grad():
@@ -268,6 +274,7 @@ def test_a_value_that_went_into_the_program_is_compiled_again_when_it_changes(co
         def forward(self, x: Any) -> Any:
             return x[:, self.order] + 1
 
+    model: Any
     model, x = Powers(), torch.randn(2, 3)
     run = compiled(model)
     torch.testing.assert_close(run(x), model(x))

@@ -94,7 +94,7 @@ def test_every_batch_runs_compiled(compiled: Compile, kind: str, mode: str) -> N
                 given = x.clone().requires_grad_(mode == "train")
                 results = torch.utils._pytree.tree_leaves(call(*[given] * repeats))
             if mode == "train":
-                sum(y.sin().sum() for y in results).backward()
+                torch.stack([y.sin().sum() for y in results]).sum().backward()
             found.append([*results, given.grad])
         torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
     for (name, ours), theirs in zip(model.state_dict().items(), twin.state_dict().values(), strict=True):

@@ -88,7 +88,7 @@ def _dlpack(model: nn.Module) -> None:
 
 
 def _foreach(model: nn.Module) -> None:
-    torch._foreach_add_([p.data for p in model.parameters()], 0.25)
+    torch._foreach_add_([p.data for p in model.parameters()], 0.25)  # pyright: ignore[reportPrivateImportUsage]
 
 
 def _set(model: nn.Module) -> None:
@@ -102,7 +102,7 @@ def _versionless(model: nn.Module) -> None:
         for p in model.parameters():
             before = p._version
             p.add_(0.3)
-            torch._C._autograd._unsafe_set_version_counter((p,), (before,))
+            torch._C._autograd._unsafe_set_version_counter((p,), (before,))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _inference_mode(model: nn.Module) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,7 +96,7 @@ def test_streams_end_by_row_and_go_on_where_they_were_left(generator: ttc.Genera
     assert generator.generate(prompts, 12, stop=ends, on_step=steps.append) == ended
     assert [token for token, _ in steps if token is not None] == ended[0]
     generator.reset()
-    stream = generator.stream(prompts, 12, stop=())
+    stream: Any = generator.stream(prompts, 12, stop=())
     begun = [next(stream) for _ in range(3)]
     stream.close()
     rest = generator.generate(None, 9, stop=())

@@ -91,7 +91,7 @@ def test_training_through_a_cache() -> None:
 
 
 def test_dropped_graphs_come_back_without_compiling() -> None:
-    model = ttc.graphs.cache(Scaled(), 2, target="host")
+    model: Any = ttc.graphs.cache(Scaled(), 2, target="host")
     with torch.no_grad():
         for count in (1, 2):
             model(rows(count))
@@ -123,7 +123,7 @@ class Nested(nn.Module):
 
 
 def test_a_model_that_calls_itself() -> None:
-    model = ttc.graphs.cache(Nested(), target="host")
+    model: Any = ttc.graphs.cache(Nested(), target="host")
     x = rows(3)
     for _ in range(2):
         torch.testing.assert_close(model(x), (x + 2) * 4)
@@ -131,7 +131,7 @@ def test_a_model_that_calls_itself() -> None:
 
 
 def test_a_cached_model_inside_another_graph() -> None:
-    inner = ttc.graphs.cache(nn.Linear(4, 2), target="host")
+    inner: Any = ttc.graphs.cache(nn.Linear(4, 2), target="host")
     outer = ttc.graphs.make_graphed_callables(lambda x: inner(x) + 1, (rows(3),), num_warmup_iters=0, target="host")
     x = rows(3)
     torch.testing.assert_close(outer(x), nn.functional.linear(x, inner.weight, inner.bias) + 1)
@@ -140,7 +140,7 @@ def test_a_cached_model_inside_another_graph() -> None:
 
 @pytest.mark.parametrize("policy", ["lru", "lfu", "first"])
 def test_signatures_without_a_graph_are_forgotten(policy: Any) -> None:
-    model = ttc.graphs.cache(Scaled(), 2, policy, target="host")
+    model: Any = ttc.graphs.cache(Scaled(), 2, policy, target="host")
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore", TtcWarning)
         for scale in range(4):

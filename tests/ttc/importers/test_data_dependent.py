@@ -100,7 +100,7 @@ def compiled(model: onnx.ModelProto, folder: Path, target: str) -> Executor:
 
 
 def check(model: onnx.ModelProto, feeds: dict[str, NDArray], session: Executor) -> None:
-    wanted = InferenceSession(model.SerializeToString()).run(None, feeds)
+    wanted: Any = InferenceSession(model.SerializeToString()).run(None, feeds)
     found = session.run(feeds)
     for name, value in zip([o.name for o in model.graph.output], wanted, strict=True):
         assert found[name].shape == value.shape
@@ -259,7 +259,8 @@ def test_sequences_that_grow_as_data_decides(target: str, tmp_path: Path) -> Non
     x = np.arange(1, 7, dtype=np.float32)
     for limit in (0.5, 4.0, 15.0):
         feeds = {"x": x, "limit": np.array(limit, np.float32)}
-        *tensors, parts = InferenceSession(model.SerializeToString()).run(None, feeds)
+        results: Any = InferenceSession(model.SerializeToString()).run(None, feeds)
+        *tensors, parts = results
         found = session.run(feeds)
         for name, want in zip(("joined", "rows", "count", "first"), tensors, strict=True):
             assert (found[name].shape, found[name].dtype) == (want.shape, want.dtype)

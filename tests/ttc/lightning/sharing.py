@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from torch import distributed, nn
+from torch.distributed.fsdp import ShardingStrategy
 from torch.distributed.tensor import DTensor
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -135,7 +136,7 @@ CASES: dict[str, tuple[dict[str, Any], float]] = {
     "grad_op": ({"sharding": "SHARD_GRAD_OP"}, BOUND),
     "hybrid": ({"sharding": "HYBRID_SHARD", "group": 2}, BOUND),
     "host": ({"sharding": "HYBRID_SHARD"}, BOUND),
-    "no": ({"sharding": torch.distributed.fsdp.ShardingStrategy.NO_SHARD}, 1.0),
+    "no": ({"sharding": ShardingStrategy.NO_SHARD}, 1.0),
     "config": ({"config": {"zero_optimization": {"stage": 2}, "gradient_clipping": NORM}}, BOUND),
 }
 

@@ -18,7 +18,7 @@ from ttc.lightning import MetricsCallback, TTCAccelerator
 class Memory(Logger):
     """A logger that keeps what it is given."""
 
-    name, version = "memory", 0
+    name, version = "memory", 0  # pyright: ignore[reportAssignmentType]
 
     def __init__(self) -> None:
         super().__init__()

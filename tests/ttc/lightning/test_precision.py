@@ -17,7 +17,7 @@ from ttc.lightning.precision import PRECISIONS, REFUSED, use_precision
 def test_every_precision_of_lightning_is_taken_or_refused() -> None:
     from typing import get_args
 
-    from lightning.fabric.connector import _PRECISION_INPUT_STR
+    from lightning.fabric.connector import _PRECISION_INPUT_STR  # pyright: ignore[reportPrivateImportUsage]
 
     assert {*PRECISIONS, *REFUSED} == set(get_args(_PRECISION_INPUT_STR))
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from lightning.pytorch import LightningModule
 from torch import nn
+from torch.distributed.fsdp import ShardingStrategy
 
 from tests.ttc.dist.started import started
 from tests.ttc.lightning.modules import SmallGPT, texts, trainer
@@ -58,7 +59,7 @@ def test_options_that_cannot_be(options: dict[str, Any], code: str) -> None:
 
 
 def test_names_of_fsdp_are_stages() -> None:
-    names = ["full_shard", "Shard_Grad_Op", "HYBRID_SHARD", torch.distributed.fsdp.ShardingStrategy.NO_SHARD]
+    names = ["full_shard", "Shard_Grad_Op", "HYBRID_SHARD", ShardingStrategy.NO_SHARD]
     assert [ShardedStrategy(sharding=name).stage for name in names] == [3, 2, 3, 0]
     assert ShardedStrategy().stage == 1
 

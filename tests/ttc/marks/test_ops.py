@@ -60,7 +60,7 @@ def test_probes_and_losses_of_a_compiled_model_are_those_of_pytorch() -> None:
         with ttc.training(model, loss="marked", optimizer="sgd:lr=0.0", **HOST, **options) as executor:
             outputs, loss = executor(x, target)
         assert outputs.shape == (6, 3)
-        torch.testing.assert_close(loss, sum(whole).detach() / 2, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(loss, torch.stack(whole).sum().detach() / 2, rtol=1e-5, atol=1e-5)
         found = {(r.name, r.microbatch if "accumulate" in options else r.replica): r for r in seen}
         assert found.keys() == expected.keys()
         for key, value in expected.items():

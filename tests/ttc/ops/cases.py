@@ -85,7 +85,9 @@ LINEAR = [
     Case("attention", ((2, 3, 4), (2, 5, 4), (2, 5, 4)), ops.attention, F.scaled_dot_product_attention),
 ]
 CONVOLUTION = [
-    Case("conv1d", ((2, 4, 9), (6, 2, 3), (6,)), lambda *v: ops.conv1d(*v, groups=2, padding=1), lambda *v: F.conv1d(*v, 1, 1, 1, 2)),
+    Case(
+        "conv1d", ((2, 4, 9), (6, 2, 3), (6,)), lambda *v: ops.conv1d(*v, groups=2, padding=1), lambda *v: F.conv1d(*v, padding=1, groups=2)
+    ),
     Case("conv2d", (IMAGE, (3, 4, 3, 2)), lambda *v: ops.conv2d(*v, stride=(2, 1)), lambda x, w: F.conv2d(x, w, None, (2, 1))),
     Case("conv2d", (IMAGE, (3, 4, 3, 3)), lambda *v: ops.conv2d(*v, padding="same"), lambda x, w: F.conv2d(x, w, padding="same")),
     Case(
@@ -100,7 +102,7 @@ CONVOLUTION = [
         "conv2d_transpose",
         (IMAGE, (4, 3, 3, 3), (3,)),
         lambda *v: ops.conv2d_transpose(*v, stride=2, padding=1, output_padding=1),
-        lambda *v: F.conv_transpose2d(*v, 2, 1, 1),
+        lambda *v: F.conv_transpose2d(*v, stride=2, padding=1, output_padding=1),
     ),
     Case("conv3d_transpose", ((1, 2, 3, 3, 2), (2, 2, 2, 2, 2)), ops.conv3d_transpose, F.conv_transpose3d),
     Case("max_pool1d", ((2, 3, 9),), lambda x: ops.max_pool1d(x, 3, stride=2), lambda x: F.max_pool1d(x, 3, 2)),

@@ -37,7 +37,7 @@ def in_torch(model: Any) -> Any:
 def trained(optimizer: Any, given: tuple[Any, Any], **options: Any) -> list[Any]:
     """All that an executor gives: of calls between which rates change, of single steps, and its weights."""
     model, (x, y) = network(), given
-    chosen = optimizer(model) if callable(optimizer) else optimizer
+    chosen: Any = optimizer(model) if callable(optimizer) else optimizer
     with ttc.training(model, loss="mse", optimizer=chosen, accumulate=3, iterations=2, **options) as executor:
         found = [executor.output_shapes(x, y), executor(x, y)]
         if callable(optimizer):

@@ -86,6 +86,7 @@ def test_outputs_and_gradients_step_by_step(mode: str, rng: np.random.Generator)
             np.testing.assert_allclose(torch.cat(outputs), y.detach(), atol=BOUND)
             for part, values in zip(whole.parts, pipeline.gradients().values(), strict=True):
                 for name, parameter in part.named_parameters():
+                    assert parameter.grad is not None
                     np.testing.assert_allclose(values[name], parameter.grad, atol=BOUND)
             assert pipeline.update(checkpoint=number == 1) == pytest.approx(loss.item(), rel=BOUND)
             optimizer.step()
@@ -169,7 +170,7 @@ def test_gradients_of_all_stages_are_clipped_together(rng: np.random.Generator) 
 
 
 def test_parameters_go_both_ways(rng: np.random.Generator) -> None:
-    stages = parts(2)
+    stages: Any = parts(2)
     x, _ = microbatches(rng, 1)
     with ttc.Pipeline([("host", stages[0]), ("cpu", stages[1])], loss="mse") as pipeline:
         pipeline.compile(x[0])

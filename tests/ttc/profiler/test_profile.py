@@ -29,7 +29,7 @@ def host(small_onnx: Path) -> Executor:
 
 
 def test_runs_and_their_jobs(host: Executor, tmp_path: Path) -> None:
-    expected = host.run(X)
+    expected = found = host.run(X)
     with profile(tmp_path / "trace.json") as profiler, region("outer"):
         for _ in range(3):
             with region("step"):

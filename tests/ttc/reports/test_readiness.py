@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,12 +22,12 @@ from ttc.reports.readiness import Findings, check
 X = normal(4, 64)
 
 
-def checked(model: onnx.ModelProto, folder: Path, **options: object) -> Findings:
+def checked(model: onnx.ModelProto, folder: Path, **options: Any) -> Findings:
     onnx.save(model, folder / "m.onnx")
     return check(folder / "m.onnx", resolve(CompileOptions, options))
 
 
-def node(op: str, inputs: str, outputs: str, **attrs: object) -> NodeProto:
+def node(op: str, inputs: str, outputs: str, **attrs: Any) -> NodeProto:
     return helper.make_node(op, inputs.split(), outputs.split(), name=f"/{op}", **attrs)
 
 

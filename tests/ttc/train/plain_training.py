@@ -102,7 +102,8 @@ def samples(loss: str, count: int, updates: int, seed: int) -> tuple[Any, Any]:
     x = torch.from_numpy(draws.standard_normal((count, WIDTHS[0])).astype(np.float32))
     if loss.startswith(("cross_entropy", "nll")):
         labels = draws.integers(0, classes, count)
-        labels[draws.random(count) < 0.3] = LOSSES[loss]().ignore_index
+        function: Any = LOSSES[loss]()
+        labels[draws.random(count) < 0.3] = function.ignore_index
         labels[:: count // updates] = 1
         return x, torch.from_numpy(labels)
     values = torch.from_numpy(draws.standard_normal((count, classes)).astype(np.float32))

@@ -57,7 +57,8 @@ def test_replicas_keep_the_same_weights() -> None:
         executor.forward(x[:6])
         executor.backward(y[:6])
         executor.update()
-        first, second = (updates.session.parameters() for updates in executor._replicas.all)  # noqa: SLF001 - what is under test
+        replicas: Any = executor._replicas
+        first, second = (updates.session.parameters() for updates in replicas.all)
         assert all(np.array_equal(value, second[name]) for name, value in first.items())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from ttc.tune.run import TuneOutcome, tune
 X = np.random.default_rng(1).standard_normal((32, 64)).astype(np.float32)
 
 
-def found(path: Path, **fields: object) -> TuneOutcome:
+def found(path: Path, **fields: Any) -> TuneOutcome:
     def gather(arguments: object) -> Mapping[str, NDArray]:
         return {"x": X}
 

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.view.document import SCHEMA, SCHEMA_FILE, View, as_json, checked_netlist, document, opened, summary
 from ttc.view.dumped_passes import DumpedPasses
 
-VALIDATOR = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
+VALIDATOR: Any = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 
 
 def valid(found: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ _OWN: dict[str, Planted] = {
 
 def _smooth(value: Operand) -> Operand:
     """An operand of a case as numbers that are drawn, if it is one of those that lie at kinks or are equal."""
-    return np.shape(value) if any(value is ties for ties in (KINKS, TIED)) else value
+    return next((ties.shape for ties in (KINKS, TIED) if value is ties), value)
 
 
 def _others() -> dict[str, Planted]:

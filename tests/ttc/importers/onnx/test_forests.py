@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ def asked(mode: str, split: float, *, tracks: bool, members: list[float] | None 
     questions = Questions(one, one + MODES.index(mode), np.array([split], np.float32), np.array([tracks]), one - 1, one - 2, sets)
     forest = forest_of(questions, one, 1, 2, np.dtype(np.float32))
     weights = np.array([[1], [0]], np.float32)
-    return kernel("nn.tree_ensemble")(LIMITS[:, None], *forest, weights, None, aggregate="sum", count=1)[:, 0] > 0
+    scores: Any = kernel("nn.tree_ensemble")(LIMITS[:, None], *forest, weights, None, aggregate="sum", count=1)
+    return scores[:, 0] > 0
 
 
 @pytest.mark.parametrize("tracks", [False, True])
@@ -76,7 +78,8 @@ def test_trees_that_are_one_leaf() -> None:
     empty = Questions(*[np.zeros(0, kind) for kind in (int, int, float, bool, int, int)], members=[])  # pyright: ignore[reportCallIssue]
     found = forest_of(empty, np.array([-2, -1]), 3, 2, np.dtype(np.float32))
     x, weights = np.ones((2, 3), np.float32), np.array([[1], [10]], np.float32)
-    assert kernel("nn.tree_ensemble")(x, *found, weights, None, aggregate="sum", count=1).tolist() == [[11], [11]]
+    scores: Any = kernel("nn.tree_ensemble")(x, *found, weights, None, aggregate="sum", count=1)
+    assert scores.tolist() == [[11], [11]]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
@@ -24,13 +25,13 @@ def dynamic_model(*inputs: Dims) -> ModelProto:
     return model
 
 
-def shapes(path: Path, **options: object) -> list[tuple[int, ...]]:
+def shapes(path: Path, **options: Any) -> list[tuple[int, ...]]:
     module, _ = import_onnx(path, **options)  # pyright: ignore[reportArgumentType]
     (function,) = entry_functions(module)
     return [spec_of(a.type).shape for a in function.body.block.args]
 
 
-def failure(path: Path, **options: object) -> Error:
+def failure(path: Path, **options: Any) -> Error:
     with pytest.raises(Error) as caught:
         import_onnx(path, **options)  # pyright: ignore[reportArgumentType]
     return caught.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.ttc.importers.onnx.cases import check, ints, node_model, normal
 from tests.ttc.importers.onnx.test_walk import failure, save
 
 
-def pairs(values: np.ndarray) -> np.ndarray:
+def pairs(values: Any) -> np.ndarray:
     return np.stack([values.real, values.imag], axis=-1).astype(np.float32)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from ttc.importers.onnx import import_onnx
 X = {"x": normal(2, 3)}
 
 
-def node(op: str, inputs: list[str], outputs: list[str], name: str = "", **attrs: object) -> NodeProto:
+def node(op: str, inputs: list[str], outputs: list[str], name: str = "", **attrs: Any) -> NodeProto:
     return helper.make_node(op, inputs, outputs, name=name, **attrs)
 
 

@@ -53,7 +53,7 @@ def saved(folder: Path) -> Path:
 
 def leaves(module: Any) -> dict[str, str]:
     """Kinds of the model's weights by name."""
-    ops = entry_functions(module)[0].body.block.ops
+    ops: Any = entry_functions(module)[0].body.block.ops
     return {op.properties["sym"].data: op.name for op in ops if isinstance(op, LeafOp) and "sym" in op.properties}
 
 

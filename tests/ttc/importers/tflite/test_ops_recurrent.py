@@ -47,7 +47,7 @@ def layer(
 
 
 def lstm_weights(*, coupled: bool = False, peepholes: bool = False) -> list[NDArray | None]:
-    gates: list[NDArray | None] = [normal(UNITS, INPUTS) for _ in range(4)] + [normal(UNITS, UNITS) for _ in range(4)]
+    gates: list[NDArray | None] = [normal(UNITS, width) for width in (INPUTS, UNITS) for _ in range(4)]
     peep: list[NDArray | None] = [normal(UNITS) if peepholes else None for _ in range(3)]
     biases: list[NDArray | None] = [normal(UNITS) for _ in range(4)]
     if coupled:

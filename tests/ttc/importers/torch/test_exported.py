@@ -269,6 +269,12 @@ def test_constants_numbers_and_numbers_of_data() -> None:
     assert [v.item() for v in found[1:]] == [7, 2.5, True]
 
 
+def shapes_of(module: Any) -> list[tuple[int, ...]]:
+    """Shapes of what a module takes."""
+    types: Any = entry_functions(module)[0].function_type.inputs.data
+    return [t.get_shape() for t in types]
+
+
 def test_dynamic_dimensions_are_fixed_by_shapes_batch_or_examples() -> None:
     batch = torch.export.Dim("batch", min=2, max=64)
     settings: dict[str, Any] = {"dynamic_shapes": {"image": {0: batch}, "scale": None}}
@@ -276,7 +282,7 @@ def test_dynamic_dimensions_are_fixed_by_shapes_batch_or_examples() -> None:
 
     def first(**sizes: Any) -> tuple[int, ...]:
         module, _ = import_module(Network().eval(), args, **settings, **sizes)
-        return entry_functions(module)[0].function_type.inputs.data[0].get_shape()
+        return shapes_of(module)[0]
 
     assert first() == (2, 3, 8, 8)
     assert first(batch=5) == (5, 3, 8, 8)
@@ -287,7 +293,7 @@ def test_dynamic_dimensions_are_fixed_by_shapes_batch_or_examples() -> None:
     assert code_of(import_exported, program) == "E0205"
     swapped = {"scale": torch.ones(1, 4), "image": torch.ones(9, 3, 8, 8)}
     module, _ = import_object(program, swapped)
-    assert entry_functions(module)[0].function_type.inputs.data[0].get_shape() == (9, 3, 8, 8)
+    assert shapes_of(module)[0] == (9, 3, 8, 8)
     assert code_of(import_object, program, (X,)) == "E0206"
 
 
@@ -300,7 +306,7 @@ def test_sizes_that_follow_from_each_other() -> None:
     shapes = ({0: size}, {0: 2 * size})
     program = torch.export.export(Sum(), (torch.ones(4), torch.ones(8)), dynamic_shapes=shapes)
     module, _ = import_exported(program, shapes={"x": (6,)})
-    assert [t.get_shape() for t in entry_functions(module)[0].function_type.inputs.data] == [(6,), (12,)]
+    assert shapes_of(module) == [(6,), (12,)]
     assert code_of(import_exported, program, shapes={"x": (6,), "y": (14,)}) == "E0206"
     found = run(Sum(), torch.ones(5), torch.ones(10), dynamic_shapes=shapes)
     np.testing.assert_array_equal(found[0], np.full(5, 12))

@@ -78,7 +78,7 @@ def test_linear_algebra() -> None:
     agree(functions, randn(4, 4) + 3 * torch.eye(4), randn(4, 3), tolerance=1e-4)
 
 
-def turns() -> torch.Tensor:
+def turns() -> Any:
     return torch.polar(torch.ones(4), torch.arange(4.0))
 
 
@@ -133,7 +133,7 @@ def test_bits_of_numbers() -> None:
     )
 
 
-def _vocoded(parts: tuple[torch.Tensor, ...]) -> torch.Tensor:
+def _vocoded(parts: tuple[Any, ...]) -> Any:
     """Sound from the logarithms and angles of its spectrum, which a network gives in one tensor."""
     size, angle = parts
     return torch.istft(size.exp() * torch.exp(1j * angle), 8, 2, 8, torch.hann_window(8))

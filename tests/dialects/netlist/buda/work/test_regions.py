@@ -52,7 +52,7 @@ def again(op: Op, form: OpForm, *arrays: NDArray) -> NDArray:
     blocking = op.blocking
     assert blocking is not None
     values = [
-        tiled(arrays[s]) if isinstance(s, int) else tiled(np.broadcast_to(s.values, (S, S)))
+        tiled(arrays[s]) if isinstance(s, int) else tiled(np.broadcast_to(s.values, (S, S)))  # pyright: ignore[reportAttributeAccessIssue]
         for s in form.inputs
         if not isinstance(s, tuple)
     ]

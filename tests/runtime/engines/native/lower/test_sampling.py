@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -61,7 +63,7 @@ def test_positions_that_are_far_or_none(mode: str, padding: str) -> None:
     both = np.stack(np.meshgrid(grid, grid), -1)[None]
     found, expected = sampled(normal(1, 2, 4, 5), both, mode, padding)
     assert not found.refusals
-    near = np.isin(both, (1.0, -1.0, 0.0)).all(-1) if padding == "reflection" else np.ones(both.shape[:-1], bool)
+    near: Any = np.isin(both, (1.0, -1.0, 0.0)).all(-1) if padding == "reflection" else np.ones(both.shape[:-1], bool)
     keep = np.broadcast_to(near[:, None], expected.shape)
     np.testing.assert_allclose(found.native[keep], expected[keep], rtol=1e-5, atol=1e-5)
     assert np.isfinite(found.native).all()

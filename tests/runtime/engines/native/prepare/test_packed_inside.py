@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from ttc.dialects.core.plain.functions import TensorType, Work
 LEVELS = ("generic", "avx2", "avx512")
 
 
-def product(rows: int, depth: int, columns: int, *, flipped: bool = False, constant: bool = False, **how: object) -> Ran:
+def product(rows: int, depth: int, columns: int, *, flipped: bool = False, constant: bool = False, **how: Any) -> Ran:
     """A product of random matrices.  flipped: the right one is stored by columns."""
     right = normal(columns, depth) if flipped else normal(depth, columns)
     attrs = {"transpose_a": False, "transpose_b": flipped}
