@@ -95,8 +95,8 @@ class Body(RegionBody):
 
     def __call__(self, *values: NDArray) -> list[NDArray]:
         self.require(values)
-        if not self._steps:
-            self._steps.extend(_steps(self.function, self.resolve, self.execute))
+        if not self._steps:  # runs beside each other may both make them: the same ones
+            self._steps[:] = list(_steps(self.function, self.resolve, self.execute))
         found: list[NDArray | None] = list(values)
         with np.errstate(all="ignore"):
             for step in self._steps:
@@ -149,12 +149,15 @@ def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None 
     return [_present(values[i]) for i in function.outputs]
 
 
-def ready(work: Work, execute: Execute) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
-    """An op as `execute` runs it, given all its operands in order, with its kernel looked up once; None for leaves and ops with regions."""
-    if execute not in (run_work, run_unrounded) or work.body is not None or work.bodies or work.op.startswith("ttc."):
+def ready(work: Work, execute: Execute, resolve: Resolver | None) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+    """Return an op as `execute` runs it, given all its operands in order, with its kernel looked up, and its regions made ready, once.
+
+    Leaves and fused regions have none: it is None.
+    """
+    if not _is_plain(work, execute):
         return None
     places = tuple(None if value is None else place for place, value in enumerate(work.operands))
-    (step,) = _steps(Function((), (replace(work, operands=places),), ()), None, execute)
+    (step,) = _steps(Function((), (replace(work, operands=places),), ()), resolve, execute)
 
     def run(operands: Sequence[NDArray | None]) -> list[NDArray]:
         with np.errstate(all="ignore"):
@@ -172,11 +175,21 @@ def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> It
         if "values" in work.attrs and work.op.startswith("ttc."):
             made = execute(work, [], resolve)
             yield _Step(partial(_same, made), (), None, done, where)
-        elif execute not in (run_work, run_unrounded) or work.body is not None or work.bodies or work.op.startswith("ttc."):
+        elif not _is_plain(work, execute):
             yield _Step(partial(_whole, work, resolve, execute), work.operands, None, done, where)
         else:
             roundings = tuple(_rounding(type_, execute) for type_ in work.results)
-            yield _Step(partial(kernel(work.op), **work.attrs), work.operands, roundings, done, where)
+            yield _Step(partial(kernel(work.op), **work.attrs, **_bodies(work, resolve, execute)), work.operands, roundings, done, where)
+
+
+def _is_plain(work: Work, execute: Execute) -> bool:
+    """Whether an op is one call of its kernel."""
+    return execute in (run_work, run_unrounded) and work.body is None and not work.op.startswith("ttc.")
+
+
+def _bodies(work: Work, resolve: Resolver | None, execute: Execute) -> dict[str, tuple[Body, ...]]:
+    """The argument of its kernel that an op with regions has besides its attributes."""
+    return {"bodies": tuple(Body(function, resolve, execute) for function in work.bodies)} if work.bodies else {}
 
 
 def _same(made: list[NDArray]) -> list[NDArray]:
@@ -208,11 +221,7 @@ def _evaluate(work: Work, operands: Sequence[NDArray | None], resolve: Resolver 
         return (_leaf(work, resolve),)
     if work.body is not None:
         return run(work.body, [_present(x) for x in operands], resolve, execute)
-    if work.bodies:
-        bodies = tuple(Body(function, resolve, execute) for function in work.bodies)
-        results = kernel(work.op)(*operands, **work.attrs, bodies=bodies)
-    else:
-        results = kernel(work.op)(*operands, **work.attrs)
+    results = kernel(work.op)(*operands, **work.attrs, **_bodies(work, resolve, execute))
     return results if isinstance(results, tuple) else (results,)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +56,8 @@ def regex_full_match(x: NDArray, *, pattern: str) -> NDArray:
 @KERNELS.rule("string_index")
 def string_index(x: NDArray, *, words: tuple[str, ...]) -> NDArray:
     """The place of each text among the words; their number for others."""
-    place, other = _places(words).get, len(words)
-    return np.fromiter([place(text, other) for text in x.ravel().tolist()], np.int64, x.size).reshape(x.shape)
+    found = map(_places(words).get, x.ravel().tolist(), repeat(len(words)))
+    return np.fromiter(found, np.int64, x.size).reshape(x.shape)
 
 
 @lru_cache(maxsize=256)

@@ -44,12 +44,12 @@ class PythonStep:
         node = self.node
         if self.bodies:
             results = guarded(lambda: self._planned(operands), node.where)
-        elif self._ready is None:
+        elif (run := self._ready(resolve)) is None:
             results = evaluate(self._function, operands, resolve, node.where, self._execute)
         else:
-            ready, given = self._ready, iter(operands)
+            given = iter(operands)
             every = [None if value is None else next(given) for value in node.operands]
-            results = guarded(lambda: ready(every), node.where)
+            results = guarded(lambda: run(every), node.where)
         if len(results) != len(node.results):
             raise Mismatch(node.where)
         for result, type_ in zip(results, node.work.results, strict=True):
@@ -68,10 +68,11 @@ class PythonStep:
         """How an op runs in the reference engine."""
         return run_unrounded if self.node.unrounded else run_work
 
-    @cached_property
-    def _ready(self) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
-        """The node with its kernel looked up, where that can be done once for all runs."""
-        return ready(self.node.work, self._execute)
+    def _ready(self, resolve: Resolver) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+        """The node with its kernel looked up, where that can be done once for all runs, whose constants are the same."""
+        if "_made" not in self.__dict__:
+            self.__dict__["_made"] = ready(self.node.work, self._execute, resolve)
+        return self.__dict__["_made"]
 
     @cached_property
     def is_held(self) -> bool:
