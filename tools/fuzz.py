@@ -34,6 +34,7 @@ import checkout  # noqa: F401 - finds ttc where it is not installed
 from fuzz_formats import Files, Format
 from fuzz_mutators import ANY, changed_members, mutated
 from fuzz_seeds import FORMATS
+from suite import limit_memory
 from ttc.dialects.core.errors import Error
 
 SECONDS = 10
@@ -193,8 +194,7 @@ def _ready(format_: Format, folder: Path, place: Path) -> list[Files]:
 
 
 def _limit() -> None:
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + SPARE_BYTES, used + SPARE_BYTES))
+    limit_memory(SPARE_BYTES)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, _overtime)
 

@@ -10,12 +10,14 @@ import signal
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Netlist
 
-MEMORY_LIMIT_BYTES = 6 << 30
+SPARE_BYTES = 6 << 30
+"""What a case may take beside the memory that its process has when it begins."""
 STATUSES = ("pass", "fail", "unsupported")
 
 
@@ -78,9 +80,10 @@ def died(status: int, seconds: int) -> str:
     return f"took more than {seconds} s" if number == -signal.SIGALRM else f"its process ended with status {number}"
 
 
-def limit_memory() -> None:
-    """For this process, from here on."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+def limit_memory(spare_bytes: int = SPARE_BYTES) -> None:
+    """Let this process take so many bytes of addresses more than it has: a process of tests has many, before the first case begins."""
+    limit = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + spare_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _child(run: Callable[[], Outcome], writer: int, seconds: int) -> None:

@@ -40,6 +40,8 @@ class TTCProfiler(PyTorchProfiler):
     Raises: E0101 for options that mean nothing here.
     """
 
+    _stage = None  # Lightning's destructor reads it, also of one whose options are refused
+
     def __init__(
         self,
         dirpath: str | Path | None = None,
