@@ -9,7 +9,7 @@ from tests.runtime.engines.native.programs import Step, executors, tensor
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain import interpret
-from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
 
 
 def test_labels_of_text_stay_as_they_are():
@@ -54,7 +54,10 @@ def test_kernels_are_looked_up_once(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("execute", [interpret.run_work, interpret.run_unrounded])
 def test_an_op_that_is_ready_gives_what_it_gives_otherwise(execute: interpret.Execute, rng: np.random.Generator):
     x, number = rng.standard_normal((3, 4)).astype(np.float32), np.array(300, np.int64)
+    doubled = Function((TensorType((3, 4), "Float32"),), (Work("nn.add", (0, 0), {}, (TensorType((3, 4), "Float32"),)),), (1,))
+    same = Function((TensorType((3, 4), "Float32"),), (), (0,))
     for work, operands in (
+        (Work("nn.branch", (0, 1), {}, (TensorType((3, 4), "Float16_b"),), bodies=(same, doubled)), [np.array(1), x]),
         (Work("nn.mul", (0, 1), {}, (TensorType((3, 4), "Float16_b"),)), [x, x[:1]]),
         (
             Work("nn.matmul", (0, 1, None), {"transpose_a": False, "transpose_b": True}, (TensorType((3, 3), "Float32"),)),
@@ -63,11 +66,11 @@ def test_an_op_that_is_ready_gives_what_it_gives_otherwise(execute: interpret.Ex
         (Work("nn.add", (0, 1), {}, (TensorType((), "Int8"),)), [number, number]),
         (Work("nn.split", (0,), {"axis": 1, "sizes": (1, 3)}, tuple(TensorType((3, n), "Float16") for n in (1, 3))), [x]),
     ):
-        run = interpret.ready(work, execute)
+        run = interpret.ready(work, execute, None)
         assert run is not None
         for _ in range(2):
             for found, wanted in zip(run(operands), execute(work, operands, None), strict=True):
                 assert found.dtype == wanted.dtype
                 assert np.array_equal(found, wanted)
     leaf = Work("ttc.constant", (), {"values": (1.0,)}, (TensorType((1,), "Float32"),))
-    assert interpret.ready(leaf, execute) is None
+    assert interpret.ready(leaf, execute, None) is None
