@@ -11,6 +11,7 @@ from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
 from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
+from ttc.passes.netlist.accumulate_in_l1 import AccumulateInL1
 from ttc.passes.netlist.allocate_memory import AllocateMemory
 from ttc.passes.netlist.assign_chips import AssignChips
 from ttc.passes.netlist.balance import Balance
@@ -145,6 +146,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         "netlist": [
             LowerToNetlist(wanted.precision, wanted.rules),
             AssignChips(wanted.chips, op_rules),
+            AccumulateInL1(),
             Balance(wanted.effort, op_rules),
             SizeQueues(queue_rules),
             memory,

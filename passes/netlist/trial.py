@@ -102,6 +102,7 @@ class Trial:
             accumulate=op.accumulate or default.accumulate,
             fidelity=op.fidelity or default.fidelity,
             location=source_names(op.location),
+            settings=op.settings or (),
         )
 
     def judge(self, begin: int, placed: Sequence[Placed]) -> PackingVerdict:

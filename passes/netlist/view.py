@@ -41,13 +41,20 @@ def view_of(op: NetlistOp) -> OpView:
         op.fidelity or "HiFi4",
         plain_block(main.regions[0].block) if main.regions else None,
         op.intermediate or "Float32",
+        in_l1(op),
     )
+
+
+def in_l1(op: NetlistOp) -> bool:
+    """Whether packers add up the op's partial sums in L1."""
+    given = dict(op.settings or ()).get("attributes", ())
+    return isinstance(given, tuple) and ("l1_acc", True) in given
 
 
 def identity_of(view: OpView) -> tuple[object, ...]:
     """A key that is equal for ops that block and cost the same."""
     body = None if view.body is None else tuple((w.op, w.attrs.get("fn")) for w in view.body.works)
-    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate
+    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate, view.l1_acc
 
 
 def operand_sources(op: NetlistOp) -> list[int | None]:

@@ -23,6 +23,7 @@ class OpView:
         fidelity: of the multiplier.
         body: region of an eltwise op.
         intermediate: format of partial results.
+        l1_acc: whether packers add up partial sums of products in L1.
     """
 
     op: str
@@ -32,6 +33,7 @@ class OpView:
     fidelity: str
     body: Function | None = None
     intermediate: str = "Float32"
+    l1_acc: bool = False
 
     def operand(self, index: int) -> TensorType:
         """Return the type of a required operand."""

@@ -17,7 +17,10 @@ def cycles(view: OpView, share: Share, arch: str) -> int:
 
 def share_cycles(view: OpView, share: Share, arch: str) -> OpCycles:
     """Return the cycles of one core's share of an op, with its parts by what takes them."""
-    found = in_sequence([core_cycles(work, arch) for work in works_of(view, share)])
+    works = works_of(view, share)
+    if view.l1_acc:
+        works = [work._replace(l1_acc=work.op == "matmul") for work in works]
+    found = in_sequence([core_cycles(work, arch) for work in works])
     return beside(found, gathering(view, share), arch)
 
 

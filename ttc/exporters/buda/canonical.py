@@ -126,7 +126,9 @@ class _Canonical:
             attributes=_in_steps(_within_matrices(form.attributes), form.type, steps),
         )
         work = work_of(written, [self.types[name] for name in names], form.fused, self.netlist.chip.arch)
-        said = (("attributes", kept.encoded(written.attributes)),) if "identity" in written.attributes else ()  # codes have more to say
+        said = op.settings if form.type == "matmul" else ()
+        if "identity" in written.attributes:  # codes have more to say
+            said = (("attributes", kept.encoded(written.attributes)),)
         found = replace(op, type=form.type, inputs=names, work=work, blocking=blocking, buffers=_buffers(op, form), rounding="none")
         return replace(found, inner=_inner(written), settings=said)
 
