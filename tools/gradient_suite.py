@@ -1,6 +1,9 @@
 """Compare gradients of samples of PyTorch's own operator database with PyTorch's: float64 on the reference engine, or float32 natively.
 
     python tools/gradient_suite.py [-k PATTERN] [--engine reference|native] [--samples 20] [--jobs 1] [--json] [--bar 0.93] [--verbose]
+                                   [--record FILE]
+
+A run of all takes an hour or more: with `--record` one that was ended goes on where it was.
 
 Each sample of `op_db` that PyTorch differentiates is exported as in `torch_suite.py`, differentiated by the pass `differentiate`, taken
 through all stages and run: its outputs' cotangents are random, the gradients of its inputs are compared by their largest difference,
@@ -21,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +33,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 import checkout  # noqa: F401
-from suite import Outcome, by_op, category_rows, reasons
+from suite import Outcome, by_op, category_rows, reasons, recorded
 from torch_suite import (
     REFUSALS,
     UNINITIALIZED,
@@ -264,13 +268,19 @@ def counts(outcomes: Sequence[Outcome]) -> tuple[int, int]:
 def main() -> int:
     flags = parser(__doc__, share="of the samples taken", listed="is not right")
     flags.add_argument("--engine", choices=tuple(TYPES), default="reference", help="what runs the programs")
+    flags.add_argument("--record", type=Path, help="file of outcomes, from which a run that was ended goes on")
     options = flags.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.CRITICAL)
     suite = Gradients(options.engine)
     ops = suite.operators(options.pattern)[:: options.every]
     warm_up(suite)
-    outcomes = run_all(Suite(suite.samples, suite.run), ops, options.samples, options.time_limit, options.jobs)
+    rows = Suite(suite.samples, suite.run)
+    if options.record is None:
+        outcomes = run_all(rows, ops, options.samples, options.time_limit, options.jobs)
+    else:
+        known = {name_of(op): op for op in ops}
+        outcomes = recorded(options.record, list(known), lambda name: run_all(rows, [known[name]], options.samples, options.time_limit, 1))
     taken, right = counts(outcomes)
     if options.json:
         print(json.dumps([asdict(item) for item in outcomes], indent=1))

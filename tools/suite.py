@@ -8,7 +8,7 @@ import re
 import resource
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +44,27 @@ class Outcome:
     host_ops: tuple[str, ...] = ()
     seconds: float = 0.0
     floating: bool = False
+
+
+def recorded(path: Path | None, names: Sequence[str], run: Callable[[str], list[Outcome]]) -> list[Outcome]:
+    """Run operators one after another, and return the outcomes of all.
+
+    Args:
+        path: of a file that gets a line an operator as soon as it is done; one that is in it already is not run again.  None: no file.
+        names: of the operators.
+        run: gives the outcomes of one.
+    """
+    known: dict[str, list[Outcome]] = {}
+    if path is not None and path.exists():
+        for line in path.read_text().splitlines():
+            name, rows = json.loads(line)
+            known[name] = [Outcome(**{**row, "host_ops": tuple(row["host_ops"])}) for row in rows]
+    for name in (name for name in names if name not in known):
+        known[name] = run(name)
+        if path is not None:
+            with path.open("a") as stream:
+                stream.write(json.dumps([name, [asdict(item) for item in known[name]]]) + "\n")
+    return [item for name in names for item in known[name]]
 
 
 def in_child(outcome: Outcome, run: Callable[[], Outcome], seconds: int) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Pytho
 
 import gradient_suite  # noqa: E402
 from gradient_suite import Gradients, counts, tables  # noqa: E402
-from suite import Outcome  # noqa: E402
+from suite import Outcome, recorded  # noqa: E402
 from torch_suite import Case, Suite, run_all  # noqa: E402
 
 OPERATORS = "^(atan2|cumprod|fft.rfft|index_add|linalg.svd|logcumsumexp|max.binary|nn.functional.(conv2d|gelu|layer_norm|max_pool2d)|std)$"
@@ -35,6 +36,20 @@ def test_first_samples_are_right_in_float64() -> None:
     assert {o.status for o in outcomes} == {"pass"}
     assert counts(outcomes) == (len(ops), len(ops))
     assert "right: 100.0 %" in "\n".join(tables(outcomes, verbose=True))
+
+
+def test_a_run_goes_on_from_its_record(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def run(name: str) -> list[Outcome]:
+        asked.append(name)
+        return [Outcome(name, "reduce", name, ordinary=True, status="wrong", reason="by 2", host_ops=("nn.sort",), seconds=0.5)] * 2
+
+    file = tmp_path / "outcomes.jsonl"
+    first = recorded(file, ["sum", "std"], run)
+    assert recorded(file, ["sum", "amax", "std"], run) == [*first[:2], *run("amax"), *first[2:]]
+    assert asked == ["sum", "std", "amax", "amax"]
+    assert recorded(None, ["sum"], run) == first[:2]
 
 
 def test_the_native_engine_is_right_in_float32() -> None:
