@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+import torch
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from ttc.dialects.core.errors import Error
 from ttc.dist import Mesh, mesh
@@ -37,3 +40,27 @@ def test_patience_is_as_before_after_a_block(alone: Mesh, monkeypatch: pytest.Mo
     with pytest.raises(ZeroDivisionError), alone.waiting(timedelta(seconds=600)):
         _ = 1 / 0
     assert given == [timedelta(seconds=600), None]
+
+
+@pytest.fixture
+def sixteen() -> Iterator[None]:
+    """Fixture of process 0 of 16, whose messages go nowhere."""
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=16)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore:Set timeout is now only supported")
+@pytest.mark.parametrize(
+    ("sizes", "ranks"),
+    [
+        ({"pipe": 2, "tensor": 2, "data": 4}, {"pipe": [0, 8], "tensor": [0, 4], "data": [0, 1, 2, 3]}),
+        ({"data": 4, "pipe": 2, "tensor": 2}, {"tensor": [0, 1], "pipe": [0, 2], "data": [0, 4, 8, 12]}),
+        ({"pipe": 2, "tensor": 2}, {"tensor": [0, 1], "pipe": [0, 2], "data": [0, 4, 8, 12]}),
+    ],
+    ids=["stages outermost", "replicas outermost", "replicas are what is left"],
+)
+def test_dimensions_are_laid_out_outermost_first(sixteen: None, sizes: dict[str, int], ranks: dict[str, list[int]]) -> None:
+    """The groups that TorchDistPackage's documents give for 16 processes."""
+    made = mesh(**sizes)
+    assert {name: list(made.ranks(name)) for name in ranks} == ranks

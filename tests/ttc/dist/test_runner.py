@@ -67,3 +67,19 @@ def test_stages_keep_their_modes(alone: Mesh, monkeypatch: pytest.MonkeyPatch, c
         assert [module.training for module in model] == [True, False, True, True]
         assert frozen.get_buffer("running_mean").tolist() == [0] * 4
         assert int(learning.get_buffer("num_batches_tracked")) == 2
+
+
+def test_batch_norms_see_microbatches(alone: Mesh) -> None:
+    """In training each microbatch has its own mean, so that what a step gives is not what the whole batch gives; in evaluation it is."""
+    torch.manual_seed(3)
+    norm, x = nn.BatchNorm1d(4, momentum=0.5), torch.randn(8, 4) + torch.arange(8.0)[:, None]
+    runner = Runner(nn.Sequential(norm, nn.Linear(4, 2)), mesh=alone, loss=nn.MSELoss(), microbatches=2, target=None)
+    outputs = runner.step(x, target=torch.zeros(8, 2)).outputs
+    first, second = (rows.mean(0) for rows in x.chunk(2))
+    torch.testing.assert_close(norm.running_mean, first / 4 + second / 2)
+    layer = runner.stages[0]
+    whole = layer(x)
+    assert float((outputs - whole.detach()).abs().max()) > 0.1
+    layer.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(runner.eval(x), layer(x))

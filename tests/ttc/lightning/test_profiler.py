@@ -15,6 +15,7 @@ from tests.ttc.lightning.modules import Images, images, trainer
 from ttc.dialects.core.errors import Error
 from ttc.lightning import TTCAccelerator, TTCProfiler
 from ttc.lightning.profiler import merged
+from ttc.profiler import profile
 
 
 class Acting(Callback):
@@ -75,3 +76,15 @@ def test_events_of_another_time_are_left_out() -> None:
 def test_options_that_mean_nothing_here(option: str) -> None:
     with pytest.raises(Error, match=f"E0101.*no {option} on ttc"):
         TTCProfiler(**{option: True})
+
+
+def test_the_profile_of_a_whole_process_beside_it(rng: np.random.Generator, tmp_path: Path) -> None:
+    """What TTC_PROFILE starts goes on while a Trainer's profiler records: both have the runs of the steps."""
+    torch.manual_seed(0)
+    with profile(tmp_path / "whole.json"):
+        trainer(TTCAccelerator(fallback=False), profiler=TTCProfiler(tmp_path / "traces"), max_epochs=1).predict(Images(), images(rng, 24))
+    (path,) = (tmp_path / "traces").glob("predict-*predict_step*.pt.trace.json")
+    counts = [
+        sum(event.get("cat") == "run" for event in json.loads(file.read_text())["traceEvents"]) for file in (path, tmp_path / "whole.json")
+    ]
+    assert 0 < counts[0] <= counts[1]

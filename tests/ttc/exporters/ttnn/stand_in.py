@@ -218,7 +218,8 @@ transformer = types.SimpleNamespace(scaled_dot_product_attention=scaled_dot_prod
 class Conv2dConfig:
     """What a convolution applies and how it stores weights."""
 
-    def __init__(self, *, weights_dtype: str, activation: UnaryWithParam | None = None) -> None:
+    def __init__(self, *, weights_dtype: str, activation: UnaryWithParam | None = None, act_block_h_override: int = 0) -> None:
+        assert act_block_h_override % TILE == 0
         self.weights_dtype, self.activation = weights_dtype, activation
 
 

@@ -238,3 +238,16 @@ def test_what_torch_does_not_compute_with_is_refused(op: str) -> None:
     with pytest.raises(Error, match="torch does not compute with uint32") as caught:
         export(graph_of_op(op, operands, attrs))
     assert caught.value.code == "E0503"
+
+
+@pytest.mark.parametrize(("size", "overrides"), [(512, 1), (128, 0)])
+def test_convolutions_of_many_pixels_have_low_blocks(rng: np.random.Generator, size: int, overrides: int) -> None:
+    arrays = [rng.standard_normal(shape, np.float32) for shape in ((1, size, size, 2), (3, 3, 2, 2))]
+    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "layout": "nhwc", "groups": 1}
+    graph = graph_of_op("conv2d", arrays, attrs, (1,))
+    files = export(graph, "Float32")
+    assert files["model.py"].decode().count("act_block_h_override=32") == overrides
+    inputs = inputs_of(graph, arrays)
+    (found,) = run_module(files, {name: torch.from_numpy(value) for name, value in inputs.items()}).values()
+    (wanted,) = reference(graph, inputs)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3, atol=1e-4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ttc.exporters.ttnn import weights as store
@@ -9,10 +11,12 @@ from ttc.exporters.ttnn.code import CallText, call, numbers
 from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.activation import follow
-from ttc.exporters.ttnn.values import FLAT
+from ttc.exporters.ttnn.values import FLAT, TILE
 
 FUSED = {"relu": "ttnn.UnaryWithParam(ttnn.UnaryOpType.RELU)", "silu": "ttnn.UnaryWithParam(ttnn.UnaryOpType.SILU)"}
 """Activations that convolutions apply themselves."""
+MANY_PIXELS = 2048
+"""Pixels of a core from which on a convolution computes a row of tiles at a time: TT-NN's choice may leave its tensors no room."""
 
 
 @RULES.rule("conv2d")
@@ -43,7 +47,8 @@ def _convolution(step: OpText, name: str, weight: np.ndarray, **extra: CallText)
     pixels = emitter.pixels(image)
     activation = step.work.attrs.get("activation")
     fused = FUSED.get(str(activation))
-    config = call("ttnn.Conv2dConfig", weights_dtype=f"ttnn.{emitter.weight_format}", activation=fused)
+    rows = str(TILE) if prod(step.shape[:3]) >= MANY_PIXELS * emitter.graph.target.cores else None
+    config = call("ttnn.Conv2dConfig", weights_dtype=f"ttnn.{emitter.weight_format}", activation=fused, act_block_h_override=rows)
     made = call(
         f"ttnn.{name}",
         input_tensor=pixels,
