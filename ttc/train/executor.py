@@ -305,6 +305,8 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         if not self._ready_made:
             rows_of({str(i): x for i, x in enumerate(inputs)})
             key = signature_of(inputs, pieces)
+            if key == self._key and self._replicas is not None:
+                return self._replicas.first
             examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)
             before, self._examples = self._examples, examples
             try:

@@ -59,6 +59,7 @@ class InferenceExecutor(CompiledByCalls[Instances]):
         self._output = output
         self._instances: Instances | None = None
         self._examples: tuple[Any, ...] | None = None
+        self._key: tuple[Any, ...] = ()
         self._ready_made = ready
         self._seen = 0
         if ready:
@@ -142,8 +143,11 @@ class InferenceExecutor(CompiledByCalls[Instances]):
         """What runs a program for these inputs; compiled now, if it is not."""
         if not self._ready_made:
             pieces = self._rows.pieces
-            self._examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)
-            self._use(self._known.get(signature_of(inputs, pieces), self._compiled))
+            key = signature_of(inputs, pieces)
+            if key != self._key or self._instances is None:
+                self._examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)
+                self._use(self._known.get(key, self._compiled))
+                self._key = key
         return self._running()
 
     def _compiled(self) -> Instances:

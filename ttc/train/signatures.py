@@ -76,10 +76,10 @@ class CompiledByCalls(Generic[T]):
         self.close()
 
 
-def signature_of(arrays: Mapping[str, NDArray[Any]] | list[NDArray[Any]], pieces: int) -> tuple[tuple[tuple[int, ...], str], ...]:
+def signature_of(arrays: Mapping[str, NDArray[Any]] | list[NDArray[Any]], pieces: int) -> tuple[tuple[tuple[int, ...], Any], ...]:
     """Return shapes and dtypes of one microbatch of arrays that hold so many."""
     values = arrays.values() if isinstance(arrays, Mapping) else arrays
-    return tuple(((x.shape[0] // pieces, *x.shape[1:]) if x.ndim else (), str(x.dtype)) for x in values)
+    return tuple(((x.shape[0] // pieces, *x.shape[1:]) if x.ndim else (), x.dtype) for x in values)
 
 
 def _text(key: Any) -> str:

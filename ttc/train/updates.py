@@ -61,6 +61,8 @@ class Outcome:
     @staticmethod
     def sum(parts: Sequence[Outcome]) -> Outcome:
         """What several outcomes make, with the norm of the last; outputs in order."""
+        if len(parts) == 1:
+            return parts[0]
         totals, counts = math.fsum(part.total for part in parts), math.fsum(part.count for part in parts)
         outputs = [found for part in parts for found in part.outputs]
         return Outcome(totals, counts, outputs, parts[-1].grad_norm, any(part.skipped for part in parts), parts[-1].is_mean)

@@ -67,7 +67,7 @@ class _Call:
 
 
 def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease]) -> ShortRun | None:
-    """How to run a plan; None unless all of it is native jobs in one piece, on small inputs and results of the user's own types."""
+    """How to run a plan; None unless all of it is native jobs, on small inputs and results of the user's own types."""
     first = _call_of(spec, layout, new_lease())
     if first is None:
         return None
@@ -89,7 +89,7 @@ def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease]) -
 
 def _call_of(spec: ShortSpec, layout: Layout, lease: Lease) -> _Call | None:
     own = lease.small_inputs()
-    if own is None or len(layout.segments) != 1 or layout.segments[0].step is not None or layout.segments[0].conditions:
+    if own is None or any(segment.step is not None or segment.conditions for segment in layout.segments):
         return None
     inputs = [(name, own.get(queue), dtype, shape) for name, queue, dtype, shape in spec.inputs]
     if len(inputs) != len(own) or layout.variables != spec.fixed.keys():
@@ -110,7 +110,23 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease) -> _Call | None:
     kept = tuple((memory, made[queue]) for queue, memory in spec.into.items() if queue not in lease.targets.direct)
     if len(results) < len(spec.results) or _overlap(kept, results, spec.into):
         return None
-    return _Call(taken, lease.instance.rewound(), lease.bound(layout.segments[0]), lease.instance.status.data, kept, results, lease)
+    status = lease.instance.status.data
+    compute = _in_order([lease.bound(segment) for segment in layout.segments], status)
+    return _Call(taken, lease.instance.rewound(), compute, status, kept, results, lease)
+
+
+def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Callable[[], None]:
+    """Run segments one after the other, up to one that fails."""
+    if len(segments) == 1:
+        return segments[0]
+
+    def compute() -> None:
+        for segment in segments:
+            segment()
+            if status[0]:
+                return
+
+    return compute
 
 
 def _made(layout: Layout, values: Values) -> dict[str, NDArray] | None:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.conftest import VECTOR, Builder, op
-from tests.runtime.engines.native.programs import Step, executors, tensor
+from tests.runtime.engines.native.programs import Step, executors, tensor, typed_ops
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument
 from ttc.runtime.executor import Executor
@@ -103,3 +103,32 @@ def test_threads_do_not_see_each_others_values():
         found = set().union(*pool.map(ran, range(1, 5)))
     assert {v % 1000 for v in found} <= {0.0, 1.0, 2.0}
     assert max(found) <= 8000
+
+
+def test_what_can_fail_runs_before_states_are_written_in_the_prepared_call_too():
+    b, rows, table = Builder(), tensor(2, format="Int32"), tensor(4, 3)
+    types = {"x": VECTOR, "i": rows, "table": table}
+    for name, kind in (("x", "input"), ("i", "input"), ("table", "constant")):
+        b.queue(name, kind, types[name], key=name if kind == "constant" else None)
+    b.queue("a", "state", types.setdefault("a", VECTOR), key="a")
+    steps = [Step("row", "tile.embedding", ("table", "i"), tensor(2, 3)), Step("sum", "tile.map", ("a", "x"), VECTOR, {"fn": "add"})]
+    for name, type_, source in (("y", tensor(2, 3), "row"), ("a_next", VECTOR, "sum")):
+        b.queue(name, "output", type_, source=source)
+    b.graph("forward_0", typed_ops(steps, types), [("row", "y"), ("sum", "a_next")])
+    inputs = [Argument("x", "input", "x", (4,), "float32"), Argument("i", "input", "i", (2,), "int32")]
+    results = [Argument("y", "output", "y", (2, 3), "float32"), Argument("a", "state", "a_next", (4,), "float32", updates="a")]
+    b.program("forward", inputs, results, ["forward_0"])
+    held = {"table": np.arange(12, dtype=np.float32).reshape(4, 3), "a": np.zeros(4, np.float32)}
+    tensors = {name: TensorSource.of_array(value, "Float32") for name, value in held.items()}
+    states = {"a": ManifestVariable("a", (4,), "float32")}
+    executor = Executor(build_program(b.netlist(), Description("checked", "0.1.0", {}, {}, states), tensors, engine="native", threads=2))
+    good, wrong = ({"x": np.ones(4, np.float32), "i": np.array(i, np.int32)} for i in ((3, 1), (4, 1)))
+    assert len(executor.session._plan("forward", "forward_0").prepared.layout.segments) == 2  # pyright: ignore[reportAttributeAccessIssue]
+    assert is_short(executor, good)
+    executor.session.reset()
+    with pytest.raises(Error) as failure:
+        executor.run(wrong)
+    assert failure.value.code == "E0802"
+    assert executor.states()["a"].tolist() == [0, 0, 0, 0]
+    assert executor.run(good)["y"].tolist() == [[9, 10, 11], [3, 4, 5]]
+    assert executor.states()["a"].tolist() == [1, 1, 1, 1]
