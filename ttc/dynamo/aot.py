@@ -18,6 +18,7 @@ from torch._guards import CompileContext
 from ttc.dialects.core.records import record
 from ttc.dynamo.draws import REWRITTEN
 from ttc.dynamo.graph import AtenGraph
+from ttc.dynamo.pools import WITHOUT_PLACES
 from ttc.dynamo.session import Placeholder
 from ttc.dynamo.settings import Settings
 from ttc.importers.torch.decompositions import decompositions
@@ -78,7 +79,7 @@ def _boxed(graph: AtenGraph) -> Callable[[list[Any]], list[Any]]:
 
 def graph_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return what ops become on their way into a graph of aten ops."""
-    table = {op: how for op, how in decompositions().items() if op not in REWRITTEN | _LIFTED}
+    table = {op: how for op, how in decompositions().items() if op not in REWRITTEN | _LIFTED} | WITHOUT_PLACES
     fused = getattr(torch.ops.prims, "fma", None)  # TorchDynamo makes these of addcmul and addcdiv, and defines the op then
     return table if fused is None else {**table, fused.default: lambda x, y, z: x * y + z}
 

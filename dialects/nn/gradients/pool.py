@@ -67,19 +67,26 @@ def avg_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.max_pool2d")
 def max_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Each cotangent is added where its maximum was, the first of equal ones: in its row, and in that at its column."""
-    x, attrs = site.operand(0), site.attrs
+    """Each cotangent is added where its maximum was; see `of_max_pool`."""
+    return [of_max_pool(b, site.operand(0), site.y, site.dy, site.attrs)]
+
+
+def of_max_pool(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, attrs: dict[str, Any]) -> SSAValue:
+    """The cotangent of images x of which y are the maxima: at the first of equal ones, in its row, and in that at its column.
+
+    attrs: of the pool.
+    """
     rows, columns = _moves(attrs)
     axis = 2 if attrs["layout"] == "nchw" else 1
     if rows == _STILL:
-        return [of_maxima(b, x, site.y, site.dy, axis + 1, columns)]
+        return of_maxima(b, x, y, dy, axis + 1, columns)
     if columns == _STILL:
-        return [of_maxima(b, x, site.y, site.dy, axis, rows)]
+        return of_maxima(b, x, y, dy, axis, rows)
     along = {key: (1, attrs[key][1]) for key in ("kernel", "strides", "dilations")}
     pads = (0, attrs["pads"][1], 0, attrs["pads"][3])
     inner = b.nn("max_pool2d", x, **{**attrs, **along, "pads": pads})
-    of_inner = of_maxima(b, inner, site.y, site.dy, axis, rows)
-    return [of_maxima(b, x, inner, of_inner, axis + 1, columns)]
+    of_inner = of_maxima(b, inner, y, dy, axis, rows)
+    return of_maxima(b, x, inner, of_inner, axis + 1, columns)
 
 
 def of_maxima(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, axis: int, move: Window) -> SSAValue:

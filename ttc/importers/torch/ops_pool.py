@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ttc.dialects.core.ir.values import SSAValue
+from ttc.dialects.nn.gradients.pool import of_max_pool
 from ttc.importers.common.convolution import mean_pool, pool
 from ttc.importers.common.places import largest_in, window_places
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, flat_window
+from ttc.importers.common.windows import Window, flat_window, pool_attrs
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.ops_conv import each
 from ttc.importers.torch.tables import Row, Rows
@@ -54,6 +55,17 @@ def max_pool_with_indices(rank: int) -> Row:
         return back(y), back(b.reshape(places, *b.shape(y)))
 
     return row
+
+
+def max_pool_backward(
+    b: TorchBuilder, dy: SSAValue, x: SSAValue, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool
+) -> SSAValue:
+    """Each gradient is added where its maximum was, which is found again."""
+    x, back = _batched(b, x, 2)
+    dy, _ = _batched(b, dy, 2)
+    attrs = pool_attrs(_window(b, x, 2, kernel, stride, padding, dilation), int(ceil))
+    y = b.nn("max_pool2d", x, **attrs)
+    return back(of_max_pool(b, x, y, dy, attrs))
 
 
 def avg_pool(rank: int) -> Row:
@@ -157,6 +169,7 @@ def adaptive_places(sizes: Ints, wanted: Ints) -> np.ndarray:
 
 ROWS: Rows = {
     **{f"aten.max_pool{n}d.default": max_pool(n) for n in (1, 2, 3)},
+    "ttc.max_pool2d_backward.default": max_pool_backward,
     **{f"aten.max_pool{n}d_with_indices.default": max_pool_with_indices(n) for n in (1, 2, 3)},
     **{f"aten.avg_pool{n}d.default": avg_pool(n) for n in (1, 2, 3)},
     **{f"aten.adaptive_avg_pool{n}d.default": adaptive_avg_pool(n) for n in (1, 2, 3)},
