@@ -30,4 +30,4 @@ def _without_places(dy: torch.Tensor, x: torch.Tensor, *rest: Any) -> torch.Tens
 
 
 WITHOUT_PLACES: dict[Any, Callable[..., Any]] = {_aten.max_pool2d_with_indices_backward.default: _without_places}
-"""What the gradient becomes."""
+"""The gradient of a max pool that reads places, and how to compute it without them."""
