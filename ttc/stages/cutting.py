@@ -40,7 +40,9 @@ def cut(
     """
     if not isinstance(model, torch.nn.Module):
         raise Error(
-            "E0101", f"a {type(model).__name__} cannot be cut into stages", hint="a module of PyTorch can; others are given stage by stage"
+            "E0101",
+            f"a {type(model).__name__} cannot be cut into stages",
+            hint="a module of PyTorch can; ttc.Pipeline(model, devices=, plan=) cuts others",
         )
     graph, leaves, out = _exported(model, example_inputs, training)
     stages = stages_of(graph, plan, classes_of(model), strict=strict)

@@ -13,7 +13,7 @@ from ttc.settings.loop_options import LoopOptions
 from ttc.settings.records import flag_of, settings, variable_of
 from ttc.settings.train_options import TrainOptions
 
-LOSS = {"loss": "cross_entropy:label_smoothing=0.1", "optimizer": "adam:lr=0.01"}
+LOSS: dict[str, object] = {"loss": "cross_entropy:label_smoothing=0.1", "optimizer": "adam:lr=0.01"}
 TRAIN: dict[str, dict[str, object]] = {
     "loss": {"loss": "mse"},
     "optimizer": LOSS,
