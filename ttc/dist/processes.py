@@ -133,7 +133,7 @@ def mesh(*, patience: float = PATIENCE, **sizes: int) -> Mesh:
         sizes: of data, pipe, tensor and shard, outermost first; without `data`, replicas are what is left of the processes, outermost.
     Raises: E0101 for unknown dimensions, or sizes whose product is not the number of processes.
     """
-    _join(patience)
+    join(patience)
     world = dist.get_world_size()
     for name, size in sizes.items():
         if name not in DIMENSIONS:
@@ -152,7 +152,7 @@ def mesh(*, patience: float = PATIENCE, **sizes: int) -> Mesh:
     return Mesh(made, patience)
 
 
-def _join(patience: float) -> None:
+def join(patience: float) -> None:
     """Join the other processes, unless the script has."""
     if dist.is_initialized():
         return

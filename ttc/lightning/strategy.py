@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from lightning.pytorch import LightningModule
@@ -11,6 +12,7 @@ from torch.distributed.constants import default_pg_timeout
 
 from ttc.dialects.core.errors import Error
 from ttc.dist import Mesh, mesh
+from ttc.dist.processes import join
 
 
 class MeshStrategy(DDPStrategy):
@@ -51,8 +53,11 @@ class MeshStrategy(DDPStrategy):
 
     def setup_distributed(self) -> None:
         """Join the processes of the run, and lay them out."""
+        patience = (self._timeout or default_pg_timeout).total_seconds()
+        if "TORCHELASTIC_RESTART_COUNT" in os.environ:
+            join(patience)  # Lightning's own way meets addresses of processes that torchrun has started before
         super().setup_distributed()
-        self._mesh = mesh(patience=(self._timeout or default_pg_timeout).total_seconds(), **self.sizes())
+        self._mesh = mesh(patience=patience, **self.sizes())
 
     def sizes(self) -> dict[str, int]:
         """Return how many processes lie along each dimension of the mesh."""
