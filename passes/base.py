@@ -99,7 +99,7 @@ class Rewriter:
         self.report = Report()
 
     def allow(self, name: str, op: Operation, *, required: bool = False) -> bool:
-        """Whether the rewrite of that name may happen at the op; counts it if so.  Call once it is sure to apply.
+        """Return whether the rewrite of that name may happen at the op; counts it if so.  Call once it is sure to apply.
 
         required: later passes count on it.  Refused, it still leaves a module that is legal after this pass, and that can be evaluated.
         """
@@ -123,7 +123,7 @@ class Rewriter:
         return op
 
     def location(self, sources: Iterable[Operation]) -> Attribute:
-        """The fused location of ops that a new one replaces."""
+        """Return the fused location of ops that a new one replaces."""
         return fused_location([op.location for op in sources])
 
     def replace(self, op: Operation, values: SSAValue | Sequence[SSAValue]) -> None:

@@ -42,7 +42,7 @@ def emit(unit: Unit, version: str) -> Package:
 
 
 def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
-    """A netlist with the tensors that it and the module name, and what the module says of itself.  Raises E0304."""
+    """Return a netlist with the tensors that it and the module name, and what the module says of itself.  Raises E0304."""
     held = {q.key: q.tensor.format for q in netlist.queues.values() if q.key is not None}
     description = Description(
         model=str(module_attr(unit.module, "model") or "model"),
@@ -63,7 +63,7 @@ def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
 
 
 def _batches(module: ModuleOp) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The module's `ttc.independent_batches`: rows of a program and its inputs.  Raises E0302."""
+    """Return the module's `ttc.independent_batches`: rows of a program and its inputs.  Raises E0302."""
     rows = module_attr(module, "independent_batches") or ()
     if not isinstance(rows, tuple) or any(tuple(map(type, row)) != (str, tuple) for row in rows):
         raise Error("E0302", "ttc.independent_batches does not hold rows of a program's name and names of inputs")
@@ -71,7 +71,7 @@ def _batches(module: ModuleOp) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def training_of(module: ModuleOp) -> Training | None:
-    """What the module's `ttc.training` says.  Raises E0302 if it is not as passes leave it."""
+    """Return what the module's `ttc.training` says.  Raises E0302 if it is not as passes leave it."""
     noted = module_attr(module, "training")
     if noted is None:
         return None
@@ -86,7 +86,7 @@ def training_of(module: ModuleOp) -> Training | None:
 
 
 def generation_of(module: ModuleOp) -> Generation | None:
-    """What the module's `ttc.generation` says.  Raises E0302 if it is not as `ttc.generator` leaves it."""
+    """Return what the module's `ttc.generation` says.  Raises E0302 if it is not as `ttc.generator` leaves it."""
     noted = module_attr(module, "generation")
     if noted is None:
         return None
@@ -99,6 +99,6 @@ def generation_of(module: ModuleOp) -> Generation | None:
 
 
 def _variables(module: ModuleOp, kind: str) -> dict[str, ManifestVariable]:
-    """The module's `ttc.parameters` or `ttc.states`: rows of (name, key, shape, dtype)."""
+    """Return the module's `ttc.parameters` or `ttc.states`: rows of (name, key, shape, dtype)."""
     rows = module_attr(module, kind) or ()
     return {name: ManifestVariable(key, tuple(shape), str(dtype)) for name, key, shape, dtype in rows}

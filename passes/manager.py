@@ -55,7 +55,7 @@ def _run_pass(
 
 
 def _in_context(error: Error, pass_: Pass, unit: Unit, stage: str | None) -> Error:
-    """The error with what was being done, and where."""
+    """Return the error with what was being done, and where."""
     if error.context is None:
         error.context = f"pass {pass_.name}" + (f" (stage {stage})" if stage is not None else "")
     if error.excerpt is None and error.where is not None:

@@ -33,7 +33,7 @@ _RULES: Mapping[type, Callable[[str], Any]] = {PrecisionRule: PrecisionRule.of_t
 
 @cache
 def all_passes() -> dict[str, type[Pass]]:
-    """Every pass by name: the classes in the modules of the packages in `ttc.passes`."""
+    """Return every pass by name: the classes in the modules of the packages in `ttc.passes`."""
     found: dict[str, type[Pass]] = {}
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.ispkg:
@@ -46,7 +46,7 @@ def all_passes() -> dict[str, type[Pass]]:
 
 
 def read_pipeline(text: str, stages: Mapping[str, Sequence[Pass]]) -> list[Pass]:
-    """The passes that a text names.
+    """Return the passes that a text names.
 
     Args:
         stages: passes of each stage, which its name stands for.
@@ -71,7 +71,7 @@ def read_pipeline(text: str, stages: Mapping[str, Sequence[Pass]]) -> list[Pass]
 
 
 def make_pass(name: str, options: Mapping[str, Any], others: Sequence[str] | Mapping[str, Any] = ()) -> Pass:
-    """A pass by name, with options as text, number, truth or lists of these.  others: names to suggest beside those of passes.
+    """Return a pass by name, with options as text, number, truth or lists of these.  others: names to suggest beside those of passes.
 
     Raises: E0101.
     """
@@ -86,7 +86,7 @@ def make_pass(name: str, options: Mapping[str, Any], others: Sequence[str] | Map
 
 
 def pass_options(kind: type[Pass]) -> dict[str, Any]:
-    """Options of a pass by name, with their types."""
+    """Return options of a pass by name, with their types."""
     if not dataclasses.is_dataclass(kind):
         return {}
     hints = typing.get_type_hints(kind)
@@ -94,7 +94,7 @@ def pass_options(kind: type[Pass]) -> dict[str, Any]:
 
 
 def pass_text(pass_: Pass) -> str:
-    """The pass as `read_pipeline` reads it; options that have their default are left out."""
+    """Return the pass as `read_pipeline` reads it; options that have their default are left out."""
     given: list[str] = []
     for item in dataclasses.fields(typing.cast("Any", pass_)) if dataclasses.is_dataclass(pass_) else ():
         value = getattr(pass_, item.name)
@@ -104,12 +104,12 @@ def pass_text(pass_: Pass) -> str:
 
 
 def pipeline_text(passes: Sequence[Pass]) -> str:
-    """All passes as `read_pipeline` reads them."""
+    """Return all passes as `read_pipeline` reads them."""
     return ",".join(map(pass_text, passes))
 
 
 def option_text(value: object) -> str:
-    """A value of an option as text."""
+    """Return a value of an option as text."""
     if isinstance(value, tuple):
         return f"[{','.join(map(option_text, value))}]"
     if value is None or isinstance(value, bool | int | float):
@@ -208,7 +208,7 @@ def _read_word(tokens: _Tokens) -> str:
 
 
 def _value(raw: Any, kind: Any, what: str) -> Any:
-    """A raw value as one of this type.  Raises E0101."""
+    """Return a raw value as one of this type.  Raises E0101."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         if raw is None or raw == "none":
@@ -234,7 +234,7 @@ def _value(raw: Any, kind: Any, what: str) -> Any:
 
 
 def type_text(kind: Any) -> str:
-    """A type as users read it: `int`, `text or none`, `list of rules`."""
+    """Return a type as users read it: `int`, `text or none`, `list of rules`."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         return " or ".join(type_text(part) for part in parts)

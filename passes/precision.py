@@ -47,7 +47,7 @@ class Assignment:
 
 
 def kinds(op: Operation) -> tuple[str, ...]:
-    """What rules may call an op: its mnemonic; the function of a map or reduction; `map` and the functions of a fused region."""
+    """Return what rules may call an op: its mnemonic; the function of a map or reduction; `map` and the functions of a fused region."""
     mnemonic = op.name.partition(".")[2]
     match op:
         case MapOp():
@@ -61,19 +61,19 @@ def kinds(op: Operation) -> tuple[str, ...]:
 
 
 def chosen(op: Operation, rules: Sequence[PrecisionRule]) -> dict[str, tuple[str, PrecisionRule]]:
-    """The settings that rules make for an op, each with the rule that makes it."""
+    """Return the settings that rules make for an op, each with the rule that makes it."""
     return settle(rules, kinds(op), source_names(op.location))
 
 
 def computing(function: func.FuncOp) -> Iterator[TileOp]:
-    """The tile ops that rules are about: not views, which hold their operand's format."""
+    """Yield the tile ops that rules are about: not views, which hold their operand's format."""
     for op in function.body.block.ops:
         if isinstance(op, TileOp) and not isinstance(op, ViewOp):
             yield op
 
 
 def assign(module: ModuleOp, rules: Sequence[PrecisionRule], allow: Allow = lambda op: True) -> Assignment:
-    """The formats that rules give to results and weights.
+    """Return the formats that rules give to results and weights.
 
     A weight has one format: the widest that its readers ask for.  Args: allow: asked before each op that a rule changes.
     Raises: E0503 for a block format that would erase what stands beside the -inf of a mask.
@@ -123,7 +123,7 @@ def _set_format(value: SSAValue, format_: str) -> None:
 
 
 def _format(value: SSAValue) -> str | None:
-    """The format of a tile; None for what is none."""
+    """Return the format of a tile; None for what is none."""
     return value.type.data.format if isinstance(value.type, TileType) else None
 
 
@@ -153,7 +153,7 @@ class Guard:
         return Guard(_behind(masks), _behind([op.operands[0] for op in ops if op.name in _SOFTMAXES]))
 
     def refuses(self, value: SSAValue, format_: str, rule: PrecisionRule) -> str | None:
-        """What the format would spoil, where a rule of a level of mixed precision is passed over.
+        """Return what the format would spoil, where a rule of a level of mixed precision is passed over.
 
         Raises: E0503 where a rule of a file spoils a mask.
         """
@@ -235,7 +235,7 @@ def _weight_note(op: Operation, key: str, format_: str, widest: str, rule: Preci
 
 
 def leaf_of(value: SSAValue) -> LeafOp | None:
-    """The constant or parameter that a value is, seen through views; None for others and for literals."""
+    """Return the constant or parameter that a value is, seen through views; None for others and for literals."""
     while isinstance(value.owner, ViewOp):
         value = value.owner.x
     owner = value.owner
@@ -243,7 +243,7 @@ def leaf_of(value: SSAValue) -> LeafOp | None:
 
 
 def weights_of(op: TtcOp) -> Iterable[LeafOp]:
-    """The constant operands of an op, but for its bias and literals."""
+    """Return the constant operands of an op, but for its bias and literals."""
     bias = getattr(op, "bias", None)
     found = (leaf_of(value) for value in op.operands if value is not bias)
     return [leaf for leaf in found if leaf is not None]

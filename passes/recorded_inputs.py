@@ -9,7 +9,7 @@ from ttc.runtime.contract import ABSENT, FixedInput, known_values
 
 
 def fixed_inputs(rows: Any) -> tuple[FixedInput, ...]:
-    """The contract from a module's attribute `ttc.fixed_inputs`: rows of (name, shape, dtype, values), or None.  Raises E0302."""
+    """Return the contract from a module's attribute `ttc.fixed_inputs`: rows of (name, shape, dtype, values), or None.  Raises E0302."""
     found: list[FixedInput] = []
     for row in _rows(rows):
         if tuple(map(type, row)) != (str, tuple, str, str) or any(type(size) is not int for size in row[1]):
@@ -23,7 +23,7 @@ def fixed_inputs(rows: Any) -> tuple[FixedInput, ...]:
 
 
 def absent_inputs(rows: Any) -> tuple[tuple[str, str], ...]:
-    """Inputs of the model that programs take nothing for, from a module's attribute `ttc.absent_inputs`, or None.  Raises E0302."""
+    """Return inputs of the model that programs take nothing for, from a module's attribute `ttc.absent_inputs`, or None.  Raises E0302."""
     found = tuple(_rows(rows))
     if any(tuple(map(type, row)) != (str, str) or row[1] not in ABSENT for row in found):
         raise Error("E0302", f"ttc.absent_inputs does not hold rows of a name and one of {', '.join(ABSENT)}")

@@ -53,7 +53,7 @@ class TrainingPlan:
         return [Recompute(self.recompute, self.memory), *([SplitBackward()] if self.stash else [])]
 
     def passes(self) -> list[Pass]:
-        """The passes that make the entry functions of training, after those that find composite ops."""
+        """Return the passes that make the entry functions of training, after those that find composite ops."""
         named = tuple(name for row in self.groups for name in row[1:]) if all(len(row) > 1 for row in self.groups) else ()
         differentiated = SUM if self.loss_scale is None else SCALED
         clips = self.clip_norm is not None or self.clip_value is not None

@@ -199,19 +199,19 @@ class Archive:
             raise Error("E0704", "the archive was changed while it was in use", str(self.path), hint)
 
     def member(self, name: str) -> memoryview:
-        """The bytes of a member.  Raises E0703."""
+        """Return the bytes of a member.  Raises E0703."""
         entry = self.entries.get(name)
         if entry is None:
             raise Error("E0703", f"the archive holds no '{name}'", str(self.path))
         return self._data[entry.data_offset : entry.end]
 
     def netlist(self) -> Netlist:
-        """The netlist, well formed but not yet checked.  Raises E0609."""
+        """Return the netlist, well formed but not yet checked.  Raises E0609."""
         with in_file(self.path):
             return json_text.loads(bytes(self.member(NETLIST)))
 
     def tensor(self, key: str) -> NDArray:
-        """A tensor as numbers, in the narrowest dtype that holds them; read-only.  Raises E0304, and E0104 as `sources` does."""
+        """Return a tensor as numbers, in the narrowest dtype that holds them; read-only.  Raises E0304, and E0104 as `sources` does."""
         stored = self.manifest.tensors.get(key)
         if stored is None:
             raise Error("E0304", f"the archive holds no tensor '{key}'", str(self.path), nearest(key, self.manifest.tensors))
@@ -248,7 +248,7 @@ class Archive:
         require_memory(sum(sizes), "what its states start with", str(self.path))
 
     def _packed(self, stored: StoredTensor) -> NDArray:
-        """A tensor as its format packs it: a view of the mapping."""
+        """Return a tensor as its format packs it: a view of the mapping."""
         format_ = format_named(stored.format)
         if stored.repeated:
             self._require_memory([stored])

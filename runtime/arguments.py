@@ -19,12 +19,12 @@ from ttc.runtime.machine.rings import Entries
 
 
 def inputs_of(program: Program) -> list[Argument]:
-    """The arguments that the user gives, in order."""
+    """Return the arguments that the user gives, in order."""
     return [a for a in program.arguments if a.kind == "input"]
 
 
 def outputs_of(program: Program) -> list[Argument]:
-    """The results that the user gets, in order."""
+    """Return the results that the user gets, in order."""
     return [r for r in program.results if r.kind == "output"]
 
 
@@ -40,7 +40,7 @@ def check_names(program: Program, given: Mapping[str, Any]) -> None:
 
 
 def entries_of(argument: Argument, queue: Entries) -> int:
-    """How many entries of the queue make up the user's array.  Raises E0602 if none do."""
+    """Return how many entries of the queue make up the user's array.  Raises E0602 if none do."""
     if -1 in argument.shape or -1 in queue.tensor.shape:
         return 1
     whole, entry = prod(argument.shape), prod(queue.tensor.shape)
@@ -52,7 +52,7 @@ def entries_of(argument: Argument, queue: Entries) -> int:
 
 
 def to_entries(argument: Argument, queue: Entries, value: Any) -> list[NDArray]:
-    """A user's array as entries of a queue, in the compute dtype of its format.
+    """Return a user's array as entries of a queue, in the compute dtype of its format.
 
     Args:    value: an array of exactly the argument's shape and dtype, or Python numbers (nested lists of them).
     Raises:  E0801 for another shape or dtype, E0802 for an integer that the queue's format cannot hold.
@@ -64,7 +64,7 @@ def to_entries(argument: Argument, queue: Entries, value: Any) -> list[NDArray]:
 
 
 def to_entry(argument: Argument, entry: TensorType, value: Any) -> NDArray:
-    """A user's array as the one entry of a queue that it makes up.  Raises as `to_entries` does."""
+    """Return a user's array as the one entry of a queue that it makes up.  Raises as `to_entries` does."""
     converted = _converted(argument, entry, value)
     return converted if -1 in entry.shape else converted.reshape(entry.shape)
 
@@ -86,7 +86,7 @@ def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
 
 
 def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> NDArray:
-    """The value as a C-contiguous array of this shape (-1: any size) and dtype.
+    """Return the value as a C-contiguous array of this shape (-1: any size) and dtype.
 
     Arrays must have the dtype already; Python numbers take it if they are of its kind.  Raises E0801.
     """
@@ -120,7 +120,7 @@ def _shape_text(shape: Sequence[int]) -> str:
 
 
 def _to_format(name: str, array: NDArray, format: str) -> NDArray:
-    """Values as a queue of that format holds them.  Raises E0802 if an integer is out of its range."""
+    """Return values as a queue of that format holds them.  Raises E0802 if an integer is out of its range."""
     format_ = format_named(format)
     require_in_range(f"input '{name}'", array, format)
     with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite

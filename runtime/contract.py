@@ -46,13 +46,13 @@ class FixedInput:
 
     @staticmethod
     def of(name: str, array: NDArray) -> FixedInput:
-        """The contract that an input has this value.  Raises E0202 for more than MAX_ELEMENTS."""
+        """Return the contract that an input has this value.  Raises E0202 for more than MAX_ELEMENTS."""
         if array.size > MAX_ELEMENTS:
             raise Error("E0202", f"input '{name}' holds {array.size} values that ops follow from; at most {MAX_ELEMENTS} are possible")
         return FixedInput(name, tuple(array.shape), str(array.dtype), " ".join(str(int(x)) for x in array.ravel()))
 
     def array(self) -> NDArray:
-        """The value.  Raises E0703 if the fields do not describe one."""
+        """Return the value.  Raises E0703 if the fields do not describe one."""
         if self.dtype not in _DTYPES or any(size < 0 for size in self.shape) or len(self.shape) > 32:
             raise Error("E0703", f"the value of input '{self.name}' is not of an integer tensor's type and shape")
         numbers = [int(text) for text in self.values.split() if _NUMBER.fullmatch(text)]
@@ -68,7 +68,7 @@ class FixedInput:
 
 
 def known_values(contract: Iterable[FixedInput]) -> dict[str, NDArray]:
-    """The values by input.  Raises E0703 for what is no value, and for an input that is named twice."""
+    """Return the values by input.  Raises E0703 for what is no value, and for an input that is named twice."""
     found: dict[str, NDArray] = {}
     for item in contract:
         if item.name in found:

@@ -26,7 +26,7 @@ def available_cores(quota_file: Path = _CGROUP_QUOTA) -> int:
 
 
 def most_threads() -> int:
-    """The largest number of threads that somebody may ask for."""
+    """Return the largest number of threads that somebody may ask for."""
     return THREADS_A_CPU * available_cores()
 
 

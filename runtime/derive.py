@@ -53,7 +53,7 @@ class Derivation:
         self._affected: dict[str, bool] = {}
 
     def changes(self) -> dict[str, TensorSource]:
-        """The stored tensors whose values change, with their new values.  Raises E0801 naming parameters that are lacking, E0802."""
+        """Return the stored tensors whose values change, with their new values.  Raises E0801 naming parameters that are lacking, E0802."""
         keys = [key for key in self._constants.sources if self._is_affected(key, ())]
         missing = self._missing(keys)
         if missing:
@@ -68,7 +68,7 @@ class Derivation:
         return TensorSource.of_array(value, old.format)
 
     def _is_affected(self, key: str, path: tuple[str, ...]) -> bool:
-        """Whether a given parameter is this tensor or goes into it.  Raises E0703 for a tensor derived from itself."""
+        """Return whether a given parameter is this tensor or goes into it.  Raises E0703 for a tensor derived from itself."""
         if key in path or len(path) >= _MAX_DEPTH:
             raise Error("E0703", f"tensor '{key}' is derived from itself, or through more than {_MAX_DEPTH} others")
         if key not in self._affected:
@@ -95,7 +95,7 @@ class Derivation:
         return missing
 
     def _leaves(self, key: str) -> list[tuple[Work, str]]:
-        """The leaves of the tensor's expression and their keys (empty for a literal)."""
+        """Return the leaves of the tensor's expression and their keys (empty for a literal)."""
         function = self._functions.get(key)
         works = () if function is None else function.works
         return [(work, str(work.attrs.get("key", ""))) for work in works if work.op.startswith("ttc.")]
@@ -128,7 +128,7 @@ def _shaped(value: NDArray, shape: tuple[int, ...], name: str) -> NDArray:
 
 
 def _without_literals(function: Function, given: Mapping[str, NDArray]) -> Function:
-    """The function with the literal values of given parameters taken out, so that the new ones are asked for."""
+    """Return the function with the literal values of given parameters taken out, so that the new ones are asked for."""
 
     def changed(work: Work) -> Work:
         if work.op != "ttc.param" or work.attrs.get("sym") not in given or "values" not in work.attrs:

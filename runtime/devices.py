@@ -146,7 +146,7 @@ def lock_folder() -> Path:
 
 
 def _taken(device: int) -> int:
-    """A descriptor of the locked file of a device: all processes of a tenant hold the lock together.  Raises E0104."""
+    """Return a descriptor of the locked file of a device: all processes of a tenant hold the lock together.  Raises E0104."""
     tenant = os.environ[TENANT]
     path = _usable(lock_folder()) / f"device-{device}"
     try:
@@ -176,7 +176,7 @@ def _holder(head: bytes) -> Holder | None:
 
 
 def _usable(folder: Path) -> Path:
-    """The folder, made if it is missing.  Raises E0104 unless it is a folder of this user alone."""
+    """Return the folder, made if it is missing.  Raises E0104 unless it is a folder of this user alone."""
     with suppress(OSError):
         folder.mkdir(mode=0o700)
     try:

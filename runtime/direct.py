@@ -33,11 +33,11 @@ class DirectInput:
     dtype: np.dtype | None
 
     def value(self, given: object) -> NDArray:
-        """A user's value as an entry.  Raises E0801, E0802."""
+        """Return a user's value as an entry.  Raises E0801, E0802."""
         return given if self._is_entry(given) else to_entry(self.argument, self.entry, given)
 
     def parts(self, given: object, count: int) -> NDArray:
-        """A user's value as so many entries.  Raises E0801, E0802."""
+        """Return a user's value as so many entries.  Raises E0801, E0802."""
         whole = replace(self.entry, shape=self.argument.shape)
         return (given if self._is_entry(given) else to_entry(self.argument, whole, given)).reshape(count, *self.entry.shape)
 
@@ -75,7 +75,7 @@ class DirectEntry:
     updates: tuple[Argument, ...] = ()
 
     def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
-        """The results of a program without states on a user's arrays.  Raises E0801, E0802."""
+        """Return the results of a program without states on a user's arrays.  Raises E0801, E0802."""
         if self.count == 1:
             entries = self.entries(given)
             return self.results(plan.run(entries), entries)
@@ -92,11 +92,11 @@ class DirectEntry:
         return plan.short(ShortSpec(inputs, results, fixed or {}, into or {}))
 
     def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
-        """The user's arrays as entries, by queue.  Raises E0801, E0802."""
+        """Return the user's arrays as entries, by queue.  Raises E0801, E0802."""
         return {item.argument.queue: item.value(given[item.argument.name]) for item in self.inputs}
 
     def results(self, written: Mapping[str, NDArray], entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """What the graph wrote as the user's arrays: its own where nobody else has them, else copies."""
+        """Return what the graph wrote as the user's arrays: its own where nobody else has them, else copies."""
         taken = {id(entry) for entry in entries.values()}
         found: dict[str, NDArray] = {}
         for result in self.outputs:
@@ -111,7 +111,7 @@ class DirectEntry:
 
 
 def direct_entry(program: Program, surface: Surface) -> DirectEntry | None:
-    """How to run a program without queues; None where it needs them: several graphs, or states with several microbatches."""
+    """Return how to run a program without queues; None where it needs them: several graphs, or states with several microbatches."""
     if len(program.instructions) != 1 or program.instructions[0].opcode != "execute":
         return None
     graph, queues = surface.graphs[str(program.instructions[0].args[0])], surface.queues
@@ -135,7 +135,7 @@ def direct_entry(program: Program, surface: Surface) -> DirectEntry | None:
 
 
 def _has_entries(argument: Argument, queue: Channel, count: int) -> bool:
-    """Whether so many entries that the queue has room for make up a user's array."""
+    """Return whether so many entries that the queue has room for make up a user's array."""
     if count == 1:
         return argument.kind == "output" or entries_of(argument, queue) == 1
     static = -1 not in (*argument.shape, *queue.tensor.shape)
@@ -144,7 +144,7 @@ def _has_entries(argument: Argument, queue: Channel, count: int) -> bool:
 
 
 def direct_input(argument: Argument, entry: TensorType, count: int) -> DirectInput:
-    """An input that is so many entries of that type."""
+    """Return an input that is so many entries of that type."""
     dtype = np.dtype(argument.dtype)
     format_ = format_named(entry.format)
     same = format_.storage == format_.compute == dtype and dtype.kind in "fiub"

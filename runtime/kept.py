@@ -30,7 +30,7 @@ def remember(program: Program, archive: Archive, engine: Engine) -> None:
 
 
 def recall(archive: Archive, engine: Engine) -> Program | None:
-    """The program of a verified archive with plans that were kept; None if there are none."""
+    """Return the program of a verified archive with plans that were kept; None if there are none."""
     if not isinstance(engine, RemembersPlans):
         return None
     constants, description = Constants(archive.sources()), archive.manifest.description

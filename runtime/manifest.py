@@ -95,7 +95,7 @@ def updated_keys(description: Description, updates: Collection[str]) -> frozense
 
 
 def state_keys(states: Mapping[str, ManifestVariable]) -> frozenset[str]:
-    """Keys of the tensors that hold the first values of states."""
+    """Return keys of the tensors that hold the first values of states."""
     return frozenset(variable.key for variable in states.values() if variable.key is not None)
 
 
@@ -187,7 +187,7 @@ class Manifest:
 def make_manifest(
     description: Description, netlist: Netlist, tensors: dict[str, StoredTensor], members: dict[str, ArchiveMember]
 ) -> Manifest:
-    """The manifest of an archive that this version writes.  Raises E0601 for a program that names an unknown queue."""
+    """Return the manifest of an archive that this version writes.  Raises E0601 for a program that names an unknown queue."""
     given = {item.name: getattr(description, item.name) for item in fields(Description) if item.name != "version"}
     given["options"] = dict(sorted(description.options.items()))
     return Manifest(
@@ -218,7 +218,7 @@ def signatures(netlist: Netlist) -> dict[str, ProgramSignature]:
 
 
 def manifest_to_json(manifest: Manifest) -> bytes:
-    """The manifest as JSON text; equal manifests give equal bytes."""
+    """Return the manifest as JSON text; equal manifests give equal bytes."""
     return json.dumps(encode(manifest), indent=1, allow_nan=False).encode("ascii")
 
 

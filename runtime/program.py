@@ -30,7 +30,7 @@ NOTEBOOK = "ttc.view.notebook"
 
 
 def _notebook() -> Any:
-    """What draws programs.  Raises E0104 where the runtime is installed alone."""
+    """Return what draws programs.  Raises E0104 where the runtime is installed alone."""
     try:
         return import_module(NOTEBOOK)
     except ModuleNotFoundError:
@@ -98,7 +98,7 @@ class Program:
         return self.netlists.whole
 
     def entry(self, name: str) -> model.Program:
-        """The entry program of that name.  Raises E0803."""
+        """Return the entry program of that name.  Raises E0803."""
         programs = self.netlists.surface.programs
         if name not in programs:
             raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, programs))
@@ -145,7 +145,7 @@ class Program:
         return _notebook().page_of(self, dump)
 
     def _repr_html_(self) -> str:
-        """The program in a few lines, as notebooks show it."""
+        """Return the program in a few lines, as notebooks show it."""
         return _notebook().summary_html(self)
 
 

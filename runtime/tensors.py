@@ -39,12 +39,12 @@ class TensorSource:
 
     @staticmethod
     def of_weight(weight: Weight, format: str) -> TensorSource:
-        """A weight of a compile session, to be stored in a format."""
+        """Return a weight of a compile session, to be stored in a format."""
         return TensorSource(weight.shape, format, weight.value, weight.release)
 
     @staticmethod
     def of_array(value: NDArray, format: str) -> TensorSource:
-        """A value at hand, to be stored in a format."""
+        """Return a value at hand, to be stored in a format."""
         return TensorSource(value.shape, format, lambda: value)
 
     @property
@@ -53,7 +53,7 @@ class TensorSource:
         return format_named(self.format).size_bytes(self.shape)
 
     def chunks(self) -> Iterator[memoryview]:
-        """The stored bytes, in pieces of bounded size.  Raises E0901 if the value is not of the shape announced."""
+        """Yield the stored bytes, in pieces of bounded size.  Raises E0901 if the value is not of the shape announced."""
         format_ = format_named(self.format)
         value = self._loaded(format_)
         in_rows = format_.is_block and value.dtype != format_.storage and value.ndim > 0
@@ -80,7 +80,7 @@ class TensorSource:
         return first
 
     def value(self) -> NDArray:
-        """The value as engines hold it: rounded to the format, in its compute dtype; read-only."""
+        """Return the value as engines hold it: rounded to the format, in its compute dtype; read-only."""
         format_ = format_named(self.format)
         loaded = self._loaded(format_)
         found = _unpack(format_, loaded, self.shape) if loaded.dtype == format_.storage else format_.round(loaded)

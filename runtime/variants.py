@@ -35,18 +35,18 @@ class Fit:
     batch: int = 0
 
     def arguments(self, program: Program) -> list[Argument]:
-        """The program's inputs, of the shapes that were given."""
+        """Return the program's inputs, of the shapes that were given."""
         if self.rows is None:
             return inputs_of(program)
         rows = self.rows
         return [replace(a, shape=(rows, *a.shape[1:])) if a.name in self.carriers else a for a in inputs_of(program)]
 
     def padded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs with the last row repeated up to the program's batch, zeros where there is none."""
+        """Return the inputs with the last row repeated up to the program's batch, zeros where there is none."""
         return {name: _padded(np.asarray(x), self.batch) if name in self.carriers else x for name, x in inputs.items()}
 
     def cut(self, outputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """The rows of results that belong to rows that were given."""
+        """Return the rows of results that belong to rows that were given."""
         rows = self.rows or 0
         return {name: value[: len(value) // self.batch * rows].copy() for name, value in outputs.items()}
 
@@ -72,7 +72,7 @@ class Variants:
         return len(self.programs) > 1
 
     def fit(self, shapes: Shapes, *, pad: bool = False) -> Fit:
-        """The program whose inputs have these shapes; the first if several do.  Raises E0801 that says what there is.
+        """Return the program whose inputs have these shapes; the first if several do.  Raises E0801 that says what there is.
 
         pad: where none has, the one of the least batch that a smaller one can be padded to.
         """
@@ -85,7 +85,7 @@ class Variants:
         raise self._nothing(shapes, pad=pad)
 
     def _padding(self, name: str, shapes: Shapes) -> Fit | None:
-        """How to run the program on a smaller batch; None if other dimensions differ, or it is no smaller."""
+        """Return how to run the program on a smaller batch; None if other dimensions differ, or it is no smaller."""
         carriers, arguments = self._carriers[name], inputs_of(self.programs[name])
         batches = {a.shape[0] for a in arguments if a.name in carriers}
         rows = {shapes[a.name][0] for a in arguments if a.name in carriers and shapes.get(a.name)}
@@ -104,12 +104,12 @@ class Variants:
 
 
 def _kind(program: Program) -> object:
-    """What programs that differ in shapes alone have in common."""
+    """Return what programs that differ in shapes alone have in common."""
     return [(a.name, a.dtype, len(a.shape)) for a in inputs_of(program)], [(r.name, r.dtype) for r in outputs_of(program)]
 
 
 def _fits(shape: tuple[int, ...] | None, wanted: tuple[int, ...]) -> bool:
-    """Whether an array of that shape is what a program takes; -1 stands for any size."""
+    """Return whether an array of that shape is what a program takes; -1 stands for any size."""
     return shape is not None and len(shape) == len(wanted) and all(w in (s, -1) for s, w in zip(shape, wanted, strict=True))
 
 

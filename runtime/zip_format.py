@@ -53,7 +53,7 @@ class Entry:
 
 
 def local_header(entry: Entry) -> bytes:
-    """The bytes from the entry's offset to its data."""
+    """Return the bytes from the entry's offset to its data."""
     large = entry.size >= LIMIT
     size = LIMIT if large else entry.size
     name = entry.name.encode("ascii")
@@ -66,7 +66,7 @@ def local_header(entry: Entry) -> bytes:
 
 
 def central_header(entry: Entry) -> bytes:
-    """The entry's record in the central directory."""
+    """Return the entry's record in the central directory."""
     large = entry.size >= LIMIT or entry.offset >= LIMIT
     size, offset, version = (LIMIT, LIMIT, 45) if large else (entry.size, entry.offset, 20)
     name = entry.name.encode("ascii")
@@ -76,7 +76,7 @@ def central_header(entry: Entry) -> bytes:
 
 
 def end_records(count: int, directory_offset: int, directory_bytes: int, comment: bytes) -> bytes:
-    """What follows the central directory, to the end of the file."""
+    """Return what follows the central directory, to the end of the file."""
     large = count >= 0xFFFF or directory_offset >= LIMIT
     head = b""
     short_count, offset = count, directory_offset
@@ -156,7 +156,7 @@ def _find_directory(data: memoryview) -> tuple[int, int, int, bytes]:
 
 
 def _read_entry(raw: bytes, position: int) -> tuple[Entry, int]:
-    """The entry at a position of the central directory, and the position after it."""
+    """Return the entry at a position of the central directory, and the position after it."""
     magic, _, _, flags, method, _, _, crc, stored, size, *rest = _unpack(_CENTRAL, memoryview(raw), position)
     name_bytes, extra_bytes, comment_bytes, _, _, attributes, offset = rest
     start = position + _CENTRAL.size

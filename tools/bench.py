@@ -20,7 +20,7 @@ TARGETS = ("n150", "host")
 
 
 def measure(*command: str) -> tuple[float, float]:
-    """Seconds and peak MB of one ttc process.  Ends the benchmark with its status if it fails."""
+    """Return seconds and peak MB of one ttc process.  Ends the benchmark with its status if it fails."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-m", "ttc", *command], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -30,7 +30,7 @@ def measure(*command: str) -> tuple[float, float]:
 
 
 def bench(model: Path, target: str, folder: Path) -> str:
-    """One line: times, memory, and size of the archive by the model's."""
+    """Return one line: times, memory, and size of the archive by the model's."""
     archive = folder / "out.tti"
     compile_seconds, compile_mb = measure("compile", str(model), "-o", str(archive), "--target", target, "-q")
     run_seconds, run_mb = measure("run", str(archive), "--random", "-q")

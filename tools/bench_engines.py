@@ -33,7 +33,7 @@ class Job:
     ours: str
 
     def inputs(self) -> list[NDArray[Any]]:
-        """The arrays, in the model's order."""
+        """Return the arrays, in the model's order."""
         found: list[NDArray[Any]] = []
         while (path := self.model.with_name(f"{self.model.stem}.in{len(found)}.npy")).exists():
             found.append(np.load(path, allow_pickle=False))
@@ -71,7 +71,7 @@ class Ours:
         self._inputs = dict(zip(names, self._given, strict=True))
 
     def run(self) -> Any:
-        """Outputs by name."""
+        """Return outputs by name."""
         return self._executor.run(self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
@@ -106,7 +106,7 @@ class OnnxRuntime:
         self._inputs = {port.name: array for port, array in zip(self._session.get_inputs(), self._given, strict=True)}
 
     def run(self) -> Any:
-        """A list of arrays."""
+        """Return a list of arrays."""
         return self._session.run(None, self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
@@ -137,7 +137,7 @@ class OpenVino:
         self._inputs = dict(enumerate(self._given))
 
     def run(self) -> Any:
-        """Outputs by port, views of the request's memory."""
+        """Return outputs by port, views of the request's memory."""
         return self._request.infer(self._inputs, share_inputs=True, share_outputs=True)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
@@ -174,7 +174,7 @@ class Torch:
         return module
 
     def run(self) -> Any:
-        """A tensor."""
+        """Return a tensor."""
         with self._torch.no_grad():
             return self._call(*self._inputs)
 
@@ -212,7 +212,7 @@ class Iree:
         self._inputs = [self._iree.asdevicearray(config.device, array) for array in self._given]
 
     def run(self) -> Any:
-        """An array of the device, ready."""
+        """Return an array of the device, ready."""
         found = self._call(*self._inputs)
         first = found[0] if isinstance(found, tuple | list) else found
         first.to_host()
@@ -277,7 +277,7 @@ class TensorFlow:
         self._call = lambda: call(*(a.astype(object) if a.dtype.kind == "U" else a for a in self._given))
 
     def run(self) -> Any:
-        """A list of arrays."""
+        """Return a list of arrays."""
         return self._call()
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:

@@ -50,7 +50,7 @@ node: Callable[..., NodeProto] = helper.make_node
 
 
 def model(nodes: Sequence[NodeProto], inputs: dict[str, list[int]], outputs: Sequence[str], **constants: Any) -> ModelProto:
-    """A model of float32 inputs of these shapes; constants by name."""
+    """Return a model of float32 inputs of these shapes; constants by name."""
     values = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     given = [helper.make_tensor_value_info(name, 1, shape) for name, shape in inputs.items()]
     taken = [helper.make_tensor_value_info(name, 1, None) for name in outputs]
@@ -65,13 +65,13 @@ def chain(n: int, link: Callable[[int, str, str], NodeProto], shape: Sequence[in
 
 
 def wide(op: str, n: int, *, inputs: bool, **attributes: Any) -> ModelProto:
-    """One op of n operands: as many inputs of the model, or always the same."""
+    """Return one op of n operands: as many inputs of the model, or always the same."""
     names = [f"x{i}" for i in range(n)] if inputs else ["x"] * n
     return model([node(op, names, ["y"], **attributes)], dict.fromkeys(names, [2]), ["y"])
 
 
 def pieces(n: int, *, joined: bool) -> ModelProto:
-    """A split into n, each part a result of its own, or all joined again."""
+    """Return a split into n, each part a result of its own, or all joined again."""
     parts, results = [f"p{i}" for i in range(n)], [f"y{i}" for i in range(n)]
     nodes = [node("Split", ["x"], parts, axis=0, num_outputs=n), *(node("Sigmoid", [p], [y]) for p, y in zip(parts, results, strict=True))]
     return model([*nodes, node("Concat", results, ["y"], axis=0)] if joined else nodes, {"x": [n]}, ["y"] if joined else results)
@@ -86,7 +86,7 @@ def fan(n: int, *, joined: bool) -> ModelProto:
 
 
 def mixed(i: int, a: str, b: str) -> NodeProto:
-    """A link of a chain in which ops of several kinds take turns."""
+    """Return a link of a chain in which ops of several kinds take turns."""
     ops: list[tuple[str, list[str], dict[str, Any]]] = [
         ("Relu", [a], {}),
         ("Mul", [a, "x"], {}),
@@ -174,7 +174,7 @@ def _use_cache(folder: str) -> None:
 
 
 def measure(kind: str, size: int, target: str) -> Times | str:
-    """What `timed` gives in a process of its own, or why it gives nothing."""
+    """Return what `timed` gives in a process of its own, or why it gives nothing."""
     with tempfile.TemporaryDirectory() as cache, multiprocessing.get_context("spawn").Pool(1, _use_cache, (cache,)) as pool:
         try:
             return pool.apply_async(timed, (kind, size, target)).get(SECONDS)
@@ -190,12 +190,12 @@ def exponent(before: float, after: float) -> float:
 
 
 def flagged(before: float, after: float, bar: float) -> bool:
-    """Whether a time grows faster than the bar allows, and matters."""
+    """Return whether a time grows faster than the bar allows, and matters."""
     return after > NEGLIGIBLE_SECONDS and exponent(before, after) > bar
 
 
 def row(kind: str, target: str, found: Sequence[Times | str], bar: float) -> tuple[str, bool]:
-    """A line of the table, and whether something in it is flagged."""
+    """Return a line of the table, and whether something in it is flagged."""
     refused = next((f for f in found if isinstance(f, str)), None)
     if refused is not None:
         return f"{kind:20}{target:7}{refused}", refused.startswith("more than")

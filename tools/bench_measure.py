@@ -38,7 +38,7 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def worker(engine: str, job: Job, outputs: Path | None = None) -> list[str]:
-    """The command of an engine's process."""
+    """Return the command of an engine's process."""
     arguments = [engine, job.model, job.threads, job.ours, job.built or "-", outputs or "-"]
     return [sys.executable, str(HERE / "bench_worker.py"), *map(str, arguments)]
 
@@ -114,7 +114,7 @@ class Resident:
 
 
 def last_line(text: str) -> str:
-    """The last that tells of an error, or the last of all."""
+    """Return the last that tells of an error, or the last of all."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if "error" in line.lower()] or lines
     return told[-1][:200] if told else ""
@@ -156,7 +156,7 @@ def fresh_worker(engine: str, job: Job) -> Fresh:
 
 
 def ttc(threads: int, *arguments: str) -> Fresh:
-    """A command of ttc, as a process."""
+    """Return a command of ttc, as a process."""
     return launch([sys.executable, "-m", "ttc", *arguments], threads)
 
 
@@ -174,6 +174,6 @@ def repeated(measure: Callable[[], Found], most: int) -> list[Found]:
 
 
 def median_of(found: Sequence[Fresh]) -> Fresh:
-    """The medians of each figure."""
+    """Return the medians of each figure."""
     columns = {name: statistics.median(getattr(item, name) for item in found) for name in ("seconds", "imports", "first_output")}
     return Fresh(peak_bytes=max(item.peak_bytes for item in found), **columns)

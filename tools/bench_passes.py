@@ -86,7 +86,7 @@ class Encoder:
 
 
 def encoder(size: int) -> ModelProto:
-    """An encoder of at least that many nodes."""
+    """Return an encoder of at least that many nodes."""
     made, x = Encoder(), "x"
     while len(made.nodes) < size:
         x = made.layer(x)
@@ -110,7 +110,7 @@ def measure(path: Path, *, training: bool = False) -> dict[str, float]:
 
 
 def flags(costs: list[float]) -> list[str]:
-    """What is wrong with a pass that takes these microseconds an op, by size."""
+    """Return what is wrong with a pass that takes these microseconds an op, by size."""
     found = []
     if costs[-1] > MOST_MICROSECONDS:
         found.append(f"over {MOST_MICROSECONDS:.0f} us/op")

@@ -60,7 +60,7 @@ class Asked:
 
 
 def export(name: str, folder: Path) -> Path:
-    """The network's ONNX file, exported once; inputs and the reference lie beside it."""
+    """Return the network's ONNX file, exported once; inputs and the reference lie beside it."""
     path = folder / f"{name}.onnx"
     if not path.exists():
         subprocess.run([sys.executable, str(MODELS), str(folder), name], check=True, capture_output=True)
@@ -68,7 +68,7 @@ def export(name: str, folder: Path) -> Path:
 
 
 def build(engine: str, model: Path, asked: Asked) -> tuple[Path | None, list[Fresh]]:
-    """What an engine that compiles ahead of time runs, and processes of ttc that compiled it; nothing for the others."""
+    """Return what an engine that compiles ahead of time runs, and processes of ttc that compiled it; nothing for the others."""
     if engine in OURS:
         path = asked.built / f"{model.stem}.{engine}.tti"
         command = ("compile", str(model), "-o", str(path), "-q", *OURS[engine])
@@ -179,7 +179,7 @@ def _arrays(path: Path) -> list[np.ndarray]:
 
 
 def machine(asked: Asked) -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Return what the figures were measured on."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     versions: dict[str, str] = {}
@@ -202,7 +202,7 @@ def machine(asked: Asked) -> dict[str, Any]:
 
 
 def words(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """A list of some of these, separated by commas."""
+    """Return a list of some of these, separated by commas."""
 
     def read(text: str) -> tuple[str, ...]:
         found = tuple(word for word in text.split(",") if word)
@@ -222,7 +222,7 @@ def rounds(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+    """Return the parser of the command line."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--models", default=NAMES, help="names of models.py, or of ONNX files in the folder")
     found.add_argument("--engines", type=words(tuple(ENGINES)), default=DEFAULT, help=", ".join(ENGINES))

@@ -91,13 +91,13 @@ def bars(found: Sequence[Found], *, fastest: bool) -> list[Bar]:
 
 
 def seconds_of(item: Found, engine: str, *, fastest: bool) -> float | None:
-    """An engine's latency, None where it has none."""
+    """Return an engine's latency, None where it has none."""
     latency = item.latency.get(engine)
     return None if latency is None else latency.fastest if fastest else latency.median
 
 
 def best_peer(item: Found, *, fastest: bool) -> float | None:
-    """The least latency of the float32 peers."""
+    """Return the least latency of the float32 peers."""
     known = [s for name in FLOAT32_PEERS if (s := seconds_of(item, name, fastest=fastest)) is not None]
     return min(known, default=None)
 
@@ -163,7 +163,7 @@ def _error_bars(found: Sequence[Found]) -> Iterator[Bar]:
 
 
 def report(found: Sequence[Found], *, fastest: bool) -> str:
-    """All tables, and the bars."""
+    """Return all tables, and the bars."""
     how = "fastest run" if fastest else "median"
     load, starts = {f.model: f.load for f in found}, {f.model: f.imports for f in found}
     processes, memory = {f.model: f.process for f in found}, {f.model: f.memory for f in found}
@@ -216,7 +216,7 @@ def _table(title: str, rows: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def document(found: Sequence[Found], machine: Mapping[str, Any], *, fastest: bool) -> dict[str, Any]:
-    """All of it as plain data."""
+    """Return all of it as plain data."""
     judged = [{**asdict(bar), "met": bar.met} for bar in bars(found, fastest=fastest)]
     return {"machine": dict(machine), "models": [asdict(item) for item in found], "bars": judged}
 

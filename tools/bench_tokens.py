@@ -39,12 +39,12 @@ Turn = Callable[[Callable[[], None]], None]
 
 
 def prompt() -> list[int]:
-    """The prompt, the same for all."""
+    """Return the prompt, the same for all."""
     return np.random.default_rng(0).integers(0, VOCABULARY, PROMPT).tolist()
 
 
 def model_in(folder: Path) -> Any:
-    """The model that `make_model` has written."""
+    """Return the model that `make_model` has written."""
     from transformers import LlamaForCausalLM
 
     return LlamaForCausalLM.from_pretrained(folder).eval()
@@ -77,7 +77,7 @@ def ours(folder: Path, precision: str, threads: int) -> Turn:
 
 
 def transformers_(folder: Path, precision: str, threads: int) -> Turn:
-    """The library's own loop, eager, with its growing cache."""
+    """Return the library's own loop, eager, with its growing cache."""
     import torch
 
     torch.set_num_threads(threads)
@@ -95,7 +95,7 @@ def transformers_(folder: Path, precision: str, threads: int) -> Turn:
 
 
 def openvino_(folder: Path, precision: str, threads: int) -> Turn:
-    """The model as OpenVINO converts it, with its cache as states of the graph."""
+    """Return the model as OpenVINO converts it, with its cache as states of the graph."""
     import openvino
 
     from tokens_openvino import write_openvino
@@ -119,7 +119,7 @@ def openvino_(folder: Path, precision: str, threads: int) -> Turn:
 
 
 def onnxruntime_genai_(folder: Path, precision: str, threads: int) -> Turn:
-    """The model as its builder writes it."""
+    """Return the model as its builder writes it."""
     import json
 
     import onnxruntime_genai as genai
@@ -176,7 +176,7 @@ class Worker:
         self.rows: list[tuple[float, float]] = []
 
     def line(self) -> str:
-        """The next line that it writes; empty if it has ended."""
+        """Return the next line that it writes; empty if it has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 

@@ -77,7 +77,7 @@ class Steps:
         return TINY if self.network == "tiny" else WORST[self.precision]
 
     def milliseconds(self, way: str, *, fastest: bool = False) -> float:
-        """The milliseconds of the median step, or of the fastest."""
+        """Return the milliseconds of the median step, or of the fastest."""
         return 1e3 * (self.fastest[way] if fastest else median(self.seconds[way]))
 
     def ratio(self, way: str, *, fastest: bool = False) -> float | None:
@@ -86,7 +86,7 @@ class Steps:
         return self.milliseconds(way, fastest=fastest) / min(peers) if peers and way in self.seconds else None
 
     def difference(self, way: str) -> float:
-        """The largest between a loss and eager's, relative to that, or to 1; infinite where either is missing."""
+        """Return the largest between a loss and eager's, relative to that, or to 1; infinite where either is missing."""
         wanted, found = self.losses.get("eager", []), self.losses.get(way, [])
         if not wanted or len(wanted) != len(found):
             return float("inf")
@@ -94,7 +94,7 @@ class Steps:
 
 
 def measure(network: str, ways: Sequence[str], rounds: int, threads: int, precision: str = "float32") -> Steps:
-    """All ways in turns."""
+    """Return all ways in turns."""
     found = Steps(network, precision)
     with ExitStack() as stack:
         residents: dict[str, Resident] = {}
@@ -141,7 +141,7 @@ def report(found: Sequence[Steps], way: str, peers: Sequence[str] = PEERS, *, fa
 
 
 def document(found: Sequence[Steps], way: str, machine: Mapping[str, Any]) -> dict[str, Any]:
-    """All of it as plain data."""
+    """Return all of it as plain data."""
     rows = [
         {**asdict(item), "ratio": item.ratio(way), "bar": item.bar, "difference": {w: item.difference(w) for w in item.losses}}
         for item in found
@@ -169,7 +169,7 @@ def rounds(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+    """Return the parser of the command line."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--networks", type=words(NETWORKS), default=NETWORKS, help=", ".join(NETWORKS))
     found.add_argument("--way", choices=OURS, default=OURS[0], help="how ours trains")

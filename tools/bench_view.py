@@ -28,7 +28,7 @@ return (pane.frames - begun) / seconds; }"""
 
 
 def chain(count: int) -> onnx.ModelProto:
-    """A chain of elementwise functions in blocks of fifty."""
+    """Return a chain of elementwise functions in blocks of fifty."""
     kinds = ("Relu", "Sigmoid", "Tanh", "Abs")
     names = ["x", *(f"v{number}" for number in range(count))]
     nodes = [
@@ -41,7 +41,7 @@ def chain(count: int) -> onnx.ModelProto:
 
 
 def measured(page: Path) -> tuple[float, float, float]:
-    """Seconds until the page is ready, seconds until all of its nodes are drawn, frames a second."""
+    """Return seconds until the page is ready, seconds until all of its nodes are drawn, frames a second."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         view = browser.new_page(viewport={"width": 1400, "height": 900})

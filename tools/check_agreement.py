@@ -54,7 +54,7 @@ class Disagreement:
 
 
 def options_of(random: Random, target: str, shapes: Mapping[str, Shape]) -> CompileOptions:
-    """Options for one model: mostly the defaults.  shapes: those that its inputs were made for."""
+    """Return options for one model: mostly the defaults.  shapes: those that its inputs were made for."""
     fields: dict[str, object] = {"target": target}
     if random.random() < 0.1:
         fields["batch"] = random.choice([1, 2, 4])
@@ -82,7 +82,7 @@ def verdict(command: Callable[[], str | None]) -> str:
 
 
 def compared(path: Path, options: CompileOptions, index: int | str, archive: Path | None = None) -> tuple[str, list[Disagreement]]:
-    """What compile ends in, and where check says something else.  archive: to write, else beside the model."""
+    """Return what compile ends in, and where check says something else.  archive: to write, else beside the model."""
     shown = json.dumps({key: value for key, value in options.recorded().items() if key != "format" or value != "source"})
     ends: list[tuple[str | None, OpenDimensions | None]] = []
 
@@ -105,7 +105,7 @@ def compared(path: Path, options: CompileOptions, index: int | str, archive: Pat
 
 
 def run(count: int, seed: int, targets: Sequence[str], first: int = 0) -> Iterator[tuple[str, str, list[Disagreement]]]:
-    """The target, what compile ends in and the disagreements of each model and target."""
+    """Yield the target, what compile ends in and the disagreements of each model and target."""
     with tempfile.TemporaryDirectory() as folder:
         for index in range(first, first + count):
             path = Path(folder) / "m.onnx"
@@ -127,7 +127,7 @@ def run_real(folder: Path, sources: Sequence[str], pattern: str, targets: Sequen
 
 
 def real_options(model: Model, target: str) -> CompileOptions:
-    """The options that real_models.py compiles a model with."""
+    """Return the options that real_models.py compiles a model with."""
     ports = ports_of(model)
     write_inputs(model, ports)
     shapes, values = sizes_of(model, ports)

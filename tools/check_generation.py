@@ -54,13 +54,13 @@ KINDS: dict[str, Callable[[], Any]] = {
 
 
 def model_of(kind: str) -> Any:
-    """The model of a kind, the same each time."""
+    """Return the model of a kind, the same each time."""
     torch.manual_seed(0)
     return KINDS[kind]().eval()
 
 
 def library_tokens(model: Any, prompt: Sequence[int]) -> list[int]:
-    """The most probable tokens that transformers generates after a prompt, whatever ends texts."""
+    """Return the most probable tokens that transformers generates after a prompt, whatever ends texts."""
     tokens = torch.tensor([list(prompt)])
     with torch.no_grad():
         found = model.generate(
@@ -80,7 +80,7 @@ def batches_of(lengths: Sequence[int], batch: int) -> list[list[int]]:
 
 
 def share(kind: str, target: str, batch: int, lengths: Sequence[int]) -> tuple[float, int]:
-    """The share of tokens that are the library's, and how many tokens there were."""
+    """Return the share of tokens that are the library's, and how many tokens there were."""
     model, rng = model_of(kind), np.random.default_rng(len(kind) + batch)
     same: list[bool] = []
     with ttc.generator(model, batch=batch, max_length=max(lengths) + GENERATED, target=target) as generator:
@@ -93,7 +93,7 @@ def share(kind: str, target: str, batch: int, lengths: Sequence[int]) -> tuple[f
 
 
 def numbers(text: str) -> list[int]:
-    """Numbers with commas between them."""
+    """Return numbers with commas between them."""
     return [int(word) for word in text.split(",")]
 
 

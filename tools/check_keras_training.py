@@ -124,7 +124,7 @@ def trained(folder: Path, file: str, accumulate: int) -> tuple[Arrays, Arrays]:
 
 
 def errors(found: tuple[Arrays, Arrays], wanted: tuple[list[NDArray[Any]], list[NDArray[Any]]]) -> tuple[float, float]:
-    """The largest relative L2 error of a gradient, and that of all weights.
+    """Return the largest relative L2 error of a gradient, and that of all weights.
 
     A file has names of its own: a variable is the parameter of its shape whose gradient is nearest.
     """

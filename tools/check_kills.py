@@ -50,7 +50,7 @@ def command(folder: Path, name: str) -> list[str]:
 
 
 def broken_checkpoints(folder: Path) -> list[str]:
-    """Names of checkpoints that are not whole."""
+    """Return names of checkpoints that are not whole."""
     found = list[str]()
     for path in sorted(folder.glob("*.safetensors")):
         data = path.read_bytes()
@@ -66,7 +66,7 @@ def broken_checkpoints(folder: Path) -> list[str]:
 
 
 def differences(folder: Path, name: str) -> list[str]:
-    """What a finished run left that is not what the whole one left."""
+    """Return what a finished run left that is not what the whole one left."""
     found = list[str]()
     with ttc.load(folder / "whole.tti") as whole, ttc.load(folder / f"{name}.tti") as other:
         pairs = [({**e.parameters(), **e.states()}) for e in (whole, other)]

@@ -92,7 +92,7 @@ def by_torch(given: Small, network: nn.Module, called: Callable[[Tensor], Tensor
 
 
 def by_reference(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """The same in float64."""
+    """Return the same in float64."""
     network = copy.deepcopy(given.network).double()
     wide = [(x.double() if x.is_floating_point() else x, y) for x, y in rows]
     return by_torch(given, network, network, wide, accumulate)
@@ -186,13 +186,13 @@ def without_padding(given: Small) -> Small:
 
 
 def largest_error(found: Arrays, wanted: Arrays) -> float:
-    """The largest relative L2 error of an array; infinite where one is missing."""
+    """Return the largest relative L2 error of an array; infinite where one is missing."""
     least = SMALL * _norm(wanted.values())
     return max(_norm([found.get(name, np.inf) - value]) / max(_norm([value]), least) for name, value in wanted.items())
 
 
 def whole_error(found: Arrays, wanted: Arrays) -> float:
-    """The relative L2 error of all arrays together."""
+    """Return the relative L2 error of all arrays together."""
     return _norm([found.get(name, np.inf) - value for name, value in wanted.items()]) / _norm(wanted.values())
 
 

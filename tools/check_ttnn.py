@@ -90,7 +90,7 @@ def run(remote: Remote, files: dict[str, bytes], inputs: dict[str, torch.Tensor]
 
 
 def has_ttnn(python: Path) -> bool:
-    """Whether a Python is there and has TT-NN."""
+    """Return whether a Python is there and has TT-NN."""
     try:
         return (
             subprocess.run([python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('ttnn') is None)"], check=False).returncode

@@ -39,7 +39,7 @@ class Score:
 
 
 def scored(rows: Iterable[Timing]) -> list[Score]:
-    """The rows under the tables of the package."""
+    """Return the rows under the tables of the package."""
     return [Score(row, core_cycles(row.work, row.arch).total / row.cycles - 1) for row in rows]
 
 
@@ -64,7 +64,7 @@ def grouped(scores: Sequence[Score], key: str) -> dict[str, dict[str, Any]]:
 
 
 def over(kind: str, found: dict[str, Any]) -> bool:
-    """Whether the summary of a class is over its bar."""
+    """Return whether the summary of a class is over its bar."""
     if kind not in BARS:
         return not (SPARSE[0] <= found["ratio"][0] and found["ratio"][1] <= SPARSE[1])
     median, p90 = BARS[kind]
@@ -72,7 +72,7 @@ def over(kind: str, found: dict[str, Any]) -> bool:
 
 
 def report(scores: Sequence[Score]) -> list[str]:
-    """Lines of a table: files, then classes."""
+    """Return lines of a table: files, then classes."""
     lines = [f"{'file':58} {'class':12} {'rows':>5} {'median':>8} {'p90':>8}  estimate / measured"]
     for name, found in grouped(scores, "file").items():
         lines.append(_line(name, found))

@@ -40,7 +40,7 @@ class Builder:
         return name
 
     def conv_norm(self, name: str, x: str, channels: tuple[int, int], size: int, stride: int = 1, gain: float = 1.0) -> str:
-        """A convolution of channels (in, out) without bias, and its batch normalisation with scales around `gain`."""
+        """Return a convolution of channels (in, out) without bias, and its batch normalisation with scales around `gain`."""
         fan_in = channels[0] * size * size
         kernel = self.random.standard_normal((channels[1], channels[0], size, size)) * np.sqrt(2 / fan_in)
         pads = [size // 2] * 4
@@ -59,7 +59,7 @@ class Builder:
         )
 
     def block(self, name: str, x: str, channels: int, width: int, stride: int) -> str:
-        """A bottleneck: 1 x 1, 3 x 3, 1 x 1 convolutions beside a shortcut."""
+        """Return a bottleneck: 1 x 1, 3 x 3, 1 x 1 convolutions beside a shortcut."""
         out = width * EXPANSION
         y = self.node("Relu", f"{name}.relu1", self.conv_norm(f"{name}.1", x, (channels, width), 1))
         y = self.node("Relu", f"{name}.relu2", self.conv_norm(f"{name}.2", y, (width, width), 3, stride))
@@ -69,7 +69,7 @@ class Builder:
 
 
 def resnet50(seed: int = 0, image: int = 224, classes: int = 1000) -> onnx.ModelProto:
-    """A ResNet-50: x[1, 3, image, image] -> logits[1, classes]."""
+    """Return a ResNet-50: x[1, 3, image, image] -> logits[1, classes]."""
     b = Builder(np.random.default_rng(seed))
     y = b.node("Relu", "stem.relu", b.conv_norm("stem", "x", (3, 64), 7, 2))
     y = b.node("MaxPool", "stem.pool", y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])

@@ -23,13 +23,13 @@ _SPECIAL = re.compile(r"([\\*_<>\[\]|])")
 
 
 def escaped(text: str) -> str:
-    """The text with the characters that Markdown gives a meaning escaped, but for what stands between backticks."""
+    """Return the text with the characters that Markdown gives a meaning escaped, but for what stands between backticks."""
     parts = text.split("`")
     return "`".join(part if i % 2 and len(parts) % 2 else _SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
 
 
 def summary(docstring: str | None) -> str:
-    """The first paragraph of a docstring as one line of Markdown."""
+    """Return the first paragraph of a docstring as one line of Markdown."""
     return escaped(" ".join(inspect.cleandoc(docstring or "").partition("\n\n")[0].split()))
 
 

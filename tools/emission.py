@@ -88,7 +88,7 @@ def main() -> int:
 
 
 def text(found: Row) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     sizes = f"{found.graphs:3} graphs {found.ops:4} ops {found.queues:4} queues {found.violations} violations"
     numbers = f"max abs {found.result_max_abs:.2e} relative L2 {found.result_relative_l2:.2e} PCC {found.result_pcc:.6f}"
     return f"{found.model:12} {found.format:9} {sizes}  {numbers}  {'' if found.within else 'OUT OF BOUND'}".rstrip()

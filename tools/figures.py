@@ -93,7 +93,7 @@ up with the matrix engine in the products that tools/gemms.py names as fitted.""
 
 
 def starts(arch: str) -> dict[str, Figure]:
-    """All figures of an architecture before any is fitted."""
+    """Return all figures of an architecture before any is fitted."""
     functions = WORMHOLE | (GRAYSKULL if arch == "grayskull" else {})
     found = {f"{op}.block": Figure(block, "cycles/block", "published") for op, (block, _) in functions.items()}
     found |= {f"{op}.tile": Figure(tile, "cycles/tile", "published") for op, (_, tile) in functions.items()}
@@ -101,7 +101,7 @@ def starts(arch: str) -> dict[str, Figure]:
 
 
 def to_toml(arch: str, figures: Mapping[str, Figure], like: str | None = None) -> str:
-    """The file of an architecture: one figure a line, by name."""
+    """Return the file of an architecture: one figure a line, by name."""
     lines = [*(f"# {line}" for line in HEAD), f'arch = "{arch}"', *([f'like = "{like}"'] if like else []), "", "[figures]"]
     for name in sorted(figures):
         figure = figures[name]

@@ -87,7 +87,7 @@ class Fit:
         return found
 
     def run(self) -> dict[str, Figure]:
-        """The fitted figures: damped least squares on logarithms, rows weighted so that absolute errors are minimized."""
+        """Return the fitted figures: damped least squares on logarithms, rows weighted so that absolute errors are minimized."""
         start = np.log([max(self.figures[n].value, LEAST) for n in self.names])
         x, damping = start.copy(), 1e-3
         errors = self._errors(x)
@@ -148,7 +148,7 @@ def predict(figures: Mapping[str, Figure], rows: Iterable[Timing]) -> list[float
 
 
 def by_arch(rows: Iterable[Timing]) -> dict[str, list[Timing]]:
-    """Rows of each architecture."""
+    """Return rows of each architecture."""
     found: dict[str, list[Timing]] = {}
     for row in rows:
         found.setdefault(row.arch, []).append(row)
@@ -156,7 +156,7 @@ def by_arch(rows: Iterable[Timing]) -> dict[str, list[Timing]]:
 
 
 def files_of(rows: Sequence[Timing]) -> dict[str, str]:
-    """The text of each architecture's file by its name: fitted ones, and those that follow from them."""
+    """Return the text of each architecture's file by its name: fitted ones, and those that follow from them."""
     fitted = {arch: fit(part) for arch, part in sorted(by_arch(rows).items())}
     found: dict[str, str] = {}
     for arch, figures in fitted.items():

@@ -93,7 +93,7 @@ class Forbidden(BaseException):
 
 
 def input_of(format_: Format, seeds: Sequence[Files], seed: int, index: int) -> Files:
-    """The input of that number: files by path in its folder."""
+    """Return the input of that number: files by path in its folder."""
     rng = Random(f"{seed}/{format_.name}/{index}")
     files = dict(rng.choice(seeds))
     for _ in range(rng.choice((1, 1, 1, 2))):
@@ -110,7 +110,7 @@ def input_of(format_: Format, seeds: Sequence[Files], seed: int, index: int) -> 
 
 
 def packed_seeds(format_: Format, seeds: Sequence[Files]) -> list[Files]:
-    """The valid inputs."""
+    """Return the valid inputs."""
     pack = format_.pack
     return [dict(files) if pack is None else {format_.path: pack(dict(files), Random(1))} for files in seeds]
 
@@ -204,7 +204,7 @@ def _overtime(_: int, frame: FrameType | None) -> NoReturn:
 
 
 def run_input(format_: Format, path: Path, watch: Watch) -> dict[str, Any]:
-    """What became of one input: a code, nothing if it was accepted, or what must not happen and where."""
+    """Return what became of one input: a code, nothing if it was accepted, or what must not happen and where."""
     found: dict[str, Any] = {}
     start = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -260,7 +260,7 @@ def fuzz(format_: Format, seed: int, indices: range, seconds: float) -> Tally:
 
 
 def _lines(format_: Format, seed: int, indices: range, folder: Path, until: float) -> Iterator[dict[str, Any]]:
-    """What a worker says; where it dies, what it died of, in place of the input that it died of."""
+    """Yield what a worker says; where it dies, what it died of, in place of the input that it died of."""
     reader, writer = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -347,7 +347,7 @@ def row(tally: Tally) -> str:
 
 
 def findings(tally: Tally) -> Iterator[str]:
-    """One line each."""
+    """Yield one line each."""
     for finding in tally.findings.values():
         yield f"  {finding.format} {finding.index} ({finding.count} times): {finding.what} at {finding.where}"
 

@@ -53,7 +53,7 @@ class Format:
     slow: bool = False
 
     def missing(self) -> str | None:
-        """A package that it needs and that is not installed."""
+        """Return a package that it needs and that is not installed."""
         return next((name for name in self.needs if find_spec(name) is None), None)
 
 
@@ -156,7 +156,7 @@ def read_options(path: Path) -> None:
 
 
 def zipped(members: Files, rng: Random) -> bytes:
-    """A zip of members, stored as the frameworks store them, or now and then compressed."""
+    """Return a zip of members, stored as the frameworks store them, or now and then compressed."""
     method = zipfile.ZIP_DEFLATED if rng.random() < 0.1 else zipfile.ZIP_STORED
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
@@ -166,7 +166,7 @@ def zipped(members: Files, rng: Random) -> bytes:
 
 
 def sealed(members: Files, _: Random) -> bytes:
-    """An archive of members whose sums are right, so that what they hold is looked at."""
+    """Return an archive of members whose sums are right, so that what they hold is looked at."""
     from ttc.runtime.zip_writer import ZipWriter
 
     manifest = _with_sums(members)
@@ -183,7 +183,7 @@ def sealed(members: Files, _: Random) -> bytes:
 
 
 def _with_sums(members: Files) -> bytes:
-    """The manifest with sizes and sums of the other members, as far as it can be read."""
+    """Return the manifest with sizes and sums of the other members, as far as it can be read."""
     text = members.pop("manifest.json", b"")
     try:
         manifest: Any = json.loads(text)

@@ -193,7 +193,7 @@ def _remember_programs() -> None:
 
 
 def _described(tensors: dict[str, torch.Tensor]) -> list[tuple[Any, ...]]:
-    """What tensors are, and which share memory."""
+    """Return what tensors are, and which share memory."""
     places = [x.untyped_storage().data_ptr() for x in tensors.values()]
     return [
         (name, type(x), x.dtype, x.shape, x.stride(), x.storage_offset(), x.requires_grad, places.index(place))

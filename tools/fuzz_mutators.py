@@ -65,7 +65,7 @@ def set_byte(rng: Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def set_number(rng: Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """A little-endian integer of 1 to 8 bytes, mostly where one of that size would lie."""
+    """Return a little-endian integer of 1 to 8 bytes, mostly where one of that size would lie."""
     size = rng.choice((1, 2, 4, 4, 8))
     at = rng.randrange(len(data))
     at -= at % size if rng.random() < 0.8 else 0
@@ -73,7 +73,7 @@ def set_number(rng: Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def add_number(rng: Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """A little more or less in an aligned 32-bit integer: offsets and counts of flatbuffers."""
+    """Return a little more or less in an aligned 32-bit integer: offsets and counts of flatbuffers."""
     if len(data) < 4:
         return data
     at = 4 * rng.randrange(len(data) // 4)
@@ -107,7 +107,7 @@ def splice(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 def transplant(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A piece of another file in place of one of this."""
+    """Return a piece of another file in place of one of this."""
     other = rng.choice(others) if others else data
     (start, end), (first, last) = _range(rng, data), _range(rng, other)
     return data[:start] + other[first:last] + data[end:]
@@ -125,7 +125,7 @@ ANY: Sequence[Mutator] = (flip_bits, set_byte, set_number, set_number, add_numbe
 
 
 def change_token(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A number for a number, a name for a name: of this text, of another, or one that is likely to be wrong."""
+    """Return a number for a number, a name for a name: of this text, of another, or one that is likely to be wrong."""
     tokens = _TOKEN.findall(data)
     places = [i for i, token in enumerate(tokens) if not token.isspace()]
     if not places:
@@ -151,7 +151,7 @@ def change_number(rng: Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def change_lines(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A line deleted, doubled, moved, indented, or taken from another text."""
+    """Return a line deleted, doubled, moved, indented, or taken from another text."""
     lines = data.splitlines(keepends=True)
     if not lines:
         return data
@@ -177,7 +177,7 @@ TEXT: Sequence[Mutator] = (change_token, change_token, change_token, change_numb
 
 
 def change_json(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """One value replaced, deleted, doubled, or taken from another place or file; bytes that are no JSON are changed as text."""
+    """Return one value replaced, deleted, doubled, or taken from another place or file; bytes that are no JSON are changed as text."""
     try:
         root, other = json.loads(data), json.loads(rng.choice(others)) if others and rng.random() < 0.3 else None
     except (ValueError, RecursionError):
@@ -237,7 +237,7 @@ def _other_value(rng: Random, value: Any) -> Any:
 
 
 def change_protobuf(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """One field at any depth changed, deleted, doubled, moved, renumbered, or taken from another message; lengths stay right."""
+    """Return one field at any depth changed, deleted, doubled, moved, renumbered, or taken from another message; lengths stay right."""
     donor = rng.choice(others) if others and rng.random() < 0.5 else data
     return _in_message(rng, data, donor, 0)
 
@@ -268,7 +268,7 @@ def _in_message(rng: Random, data: bytes, donor: bytes, depth: int) -> bytes:
 
 
 def _in_bytes(rng: Random, content: bytes, donor: bytes, depth: int) -> bytes:
-    """A message inside, a name, or packed numbers."""
+    """Return a message inside, a name, or packed numbers."""
     if _fields_of(content) and rng.random() < 0.9:
         inner = [c for _, wire, c in _fields_of(donor) if wire == BYTES]
         return _in_message(rng, content, rng.choice(inner) if inner else donor, depth + 1)
@@ -312,7 +312,7 @@ STRUCTURED: dict[str, Sequence[Mutator]] = {
 
 
 def mutated(rng: Random, name: str, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A file, changed once to four times: mostly by what knows its kind, if anything does."""
+    """Return a file, changed once to four times: mostly by what knows its kind, if anything does."""
     known = STRUCTURED.get("." + name.rpartition(".")[2], ())
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
         if not data:

@@ -276,7 +276,7 @@ def options_seeds(_: Path) -> list[Files]:
 
 
 def trace_seeds(_: Path) -> list[Files]:
-    """A trace of ours, and one in the words of PyTorch's profiler."""
+    """Return a trace of ours, and one in the words of PyTorch's profiler."""
     from ttc.profiler import profile, region
 
     with profile() as profiler, region("step"):

@@ -91,7 +91,7 @@ GEMMS = (
 
 
 def netlist_of(gemm: Gemm) -> Netlist:
-    """The product as a netlist of one op."""
+    """Return the product as a netlist of one op."""
     target = load_target(gemm.target)
     machine = chip(target)
     types = [TensorType(shape, gemm.format, target.layout) for shape in ((gemm.m, gemm.k), (gemm.k, gemm.n), (gemm.m, gemm.n))]
@@ -134,7 +134,7 @@ def _buffers(rows: int, cols: int, gemm: Gemm, machine: Chip) -> tuple[tuple[Buf
 
 
 def _queue(name: str, type_: TensorType, machine: Chip) -> Queue:
-    """A tensor spread over all channels of DRAM, row blocks in turn."""
+    """Return a tensor spread over all channels of DRAM, row blocks in turn."""
     rows, cols = type_.shape[0] // TILE, type_.shape[1] // TILE
     buffers = tuple((index % machine.dram_channels, 0) for index in range(machine.dram_channels * 4))
     blocking = Blocking(1, (max(rows // len(buffers), 1), cols), (1, 1))

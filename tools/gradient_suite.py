@@ -107,11 +107,11 @@ class Gradients:
         return [op for op in known if re.search(pattern, name_of(op))]
 
     def samples(self, op: Any, count: int) -> list[Any]:
-        """The first samples that PyTorch makes to be differentiated."""
+        """Return the first samples that PyTorch makes to be differentiated."""
         return samples_of(op, count, self._dtype, requires_grad=True)
 
     def run(self, case: Case, sample: Any) -> Outcome:
-        """The outcome of one sample, in this process."""
+        """Return the outcome of one sample, in this process."""
         started = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -166,7 +166,7 @@ class Gradients:
     def _gradients(
         self, unit: Unit, program: torch.export.ExportedProgram, plain: Sequence[torch.Tensor], wanted: Wanted
     ) -> list[np.ndarray] | None:
-        """What our program gives for the tensors of which PyTorch has gradients, in order; None where its results are others."""
+        """Return what our program gives for the tensors of which PyTorch has gradients, in order; None where its results are others."""
         names = [s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
         (function,) = entry_functions(unit.module)
         arguments, results = ports(function)
@@ -191,7 +191,7 @@ class Gradients:
 
 
 def _differs(module: torch.nn.Module, tensors: Sequence[torch.Tensor], expected: Any, seed: int) -> bool:
-    """Whether a run of PyTorch with another seed gives something else."""
+    """Return whether a run of PyTorch with another seed gives something else."""
     torch.manual_seed(seed)
     return is_random(module(*(x.clone() for x in tensors)), expected)
 
@@ -222,13 +222,13 @@ def wanted_of(module: torch.nn.Module, tensors: Sequence[torch.Tensor], comparab
 
 
 def as_array(value: torch.Tensor) -> np.ndarray:
-    """A tensor as an input of ours: complex numbers as real and imaginary parts along a last dimension."""
+    """Return a tensor as an input of ours: complex numbers as real and imaginary parts along a last dimension."""
     parts = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
     return array_of(parts.detach().contiguous(), dtype_of(parts.dtype))
 
 
 def difference(found: Sequence[np.ndarray], wanted: Sequence[torch.Tensor], bound: float) -> str:
-    """What is wrong with gradients; empty if they are right."""
+    """Return what is wrong with gradients; empty if they are right."""
     reference = [as_array(g) for g in wanted]
     largest = max([1.0, *(float(np.abs(g[np.isfinite(g)]).max(initial=0.0)) for g in reference)])
     for index, (mine, theirs) in enumerate(zip(found, reference, strict=True)):
@@ -245,7 +245,7 @@ def difference(found: Sequence[np.ndarray], wanted: Sequence[torch.Tensor], boun
 
 
 def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
-    """Lines of the report."""
+    """Yield lines of the report."""
     yield from category_rows(outcomes, STATUSES)
     taken, right = counts(outcomes)
     yield f"{right} of the {taken} whose program the importer takes are right: {100 * right / max(taken, 1):.1f} %"

@@ -47,7 +47,7 @@ class Row:
 
 
 def export(name: str, folder: Path) -> Path:
-    """The network's ONNX file, exported once.  Inputs lie beside it as NAME.in<i>.npy."""
+    """Return the network's ONNX file, exported once.  Inputs lie beside it as NAME.in<i>.npy."""
     path = folder / f"{name}.onnx"
     if not path.exists():
         subprocess.run([sys.executable, str(MODELS), str(folder), name], check=True, capture_output=True)
@@ -55,7 +55,7 @@ def export(name: str, folder: Path) -> Path:
 
 
 def reference(path: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Inputs by name, and outputs as onnxruntime computes them."""
+    """Return inputs by name, and outputs as onnxruntime computes them."""
     session = onnxruntime.InferenceSession(path)
     arrays = [np.load(path.with_name(f"{path.stem}.in{i}.npy")) for i in range(len(session.get_inputs()))]
     inputs = {port.name: array for port, array in zip(session.get_inputs(), arrays, strict=True)}

@@ -57,7 +57,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def run_limited(case: Case, seconds: float = TIME_LIMIT_SECONDS) -> Outcome:
-    """The outcome of one case, in this process and a bounded time."""
+    """Return the outcome of one case, in this process and a bounded time."""
     try:
         with limited(seconds):
             return run_case(case)
@@ -66,14 +66,14 @@ def run_limited(case: Case, seconds: float = TIME_LIMIT_SECONDS) -> Outcome:
 
 
 def text_of(outcomes: Iterable[Outcome], kept: Iterable[str] = ()) -> str:
-    """The list of those that do not pass, as text.  kept: lines about other cases."""
+    """Return the list of those that do not pass, as text.  kept: lines about other cases."""
     rows = [*kept, *(f"{item.name}  {item.status}  {item.reason}" for item in outcomes if item.status != "pass")]
     notes = [f"# {start}*: {note}.\n" for start, note in NOTES.items() if any(row.startswith(start) for row in rows)]
     return f"{HEADING}{''.join(notes)}onnx {onnx.__version__}\n" + "".join(f"{' '.join(row.splitlines())}\n" for row in sorted(rows))
 
 
 def read(text: str) -> tuple[str, dict[str, tuple[str, str]]]:
-    """The version of onnx whose suite the list is about, and (status, code of the reason) by name."""
+    """Return the version of onnx whose suite the list is about, and (status, code of the reason) by name."""
     version, *rows = _lines(text)
     found = [row.split(maxsplit=3) for row in rows]
     return version.removeprefix("onnx "), {name: (status, code) for name, status, code, *_ in found}
@@ -84,7 +84,7 @@ def _lines(text: str) -> list[str]:
 
 
 def differences(outcomes: Iterable[Outcome], known: dict[str, tuple[str, str]]) -> list[str]:
-    """What the list says otherwise than a run: cases that do not pass, or pass, or fail in another way, unexpectedly."""
+    """Return what the list says otherwise than a run: cases that do not pass, or pass, or fail in another way, unexpectedly."""
     found: list[str] = []
     for item in outcomes:
         status, code = known.get(item.name, ("pass", ""))

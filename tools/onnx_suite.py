@@ -78,7 +78,7 @@ class Watched(Backend):
 
 
 def cases(pattern: str) -> list[Case]:
-    """The suite's cases whose name matches a regular expression, in its order."""
+    """Return the suite's cases whose name matches a regular expression, in its order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runner = Runner(Watched)
@@ -108,7 +108,7 @@ def _described(name: str, models: dict[str, Any]) -> Outcome:
 
 
 def _types(values: Iterable[Any]) -> Iterator[str]:
-    """Names of the types of tensors, also of those in sequences; of what else there is, what it is."""
+    """Yield names of the types of tensors, also of those in sequences; of what else there is, what it is."""
     for value in values:
         if isinstance(value, list | tuple):
             yield "sequence"
@@ -118,7 +118,7 @@ def _types(values: Iterable[Any]) -> Iterator[str]:
 
 
 def run_case(case: Case) -> Outcome:
-    """The outcome of one case, in this process."""
+    """Return the outcome of one case, in this process."""
     started, Watched.prepared = time.perf_counter(), None
     found = _tried(case)
     prepared = Watched.prepared
@@ -145,12 +145,12 @@ def _tried(case: Case) -> Outcome:
 
 
 def forked(case: Case, seconds: int) -> Outcome:
-    """The outcome of one case in a child process, which may die of its limits."""
+    """Return the outcome of one case in a child process, which may die of its limits."""
     return in_child(case.outcome, lambda: run_case(case), seconds)
 
 
 def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
-    """Lines of the report."""
+    """Yield lines of the report."""
     yield from category_rows(outcomes)
     yield row("node, common types", [item for item in outcomes if item.category == "node" and item.ordinary])
     floating, without = on_device(outcomes)
@@ -171,13 +171,13 @@ def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
 
 
 def on_device(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], list[Outcome]]:
-    """The plain node cases of floating point, and those of them that passed without a host segment."""
+    """Return the plain node cases of floating point, and those of them that passed without a host segment."""
     floating = [item for item in outcomes if item.category == "node" and item.floating]
     return floating, [item for item in floating if item.status == "pass" and not item.host_ops]
 
 
 def _reaches(outcomes: list[Outcome], bar: float, device_bar: float) -> bool:
-    """Whether enough cases passed, and enough without host segments; what must never run in one and did is told on stderr."""
+    """Return whether enough cases passed, and enough without host segments; what must never run in one and did is told on stderr."""
     floating, without = on_device(outcomes)
     strays = [item for item in outcomes if NEVER_ON_HOST & set(item.host_ops)]
     for item in strays:

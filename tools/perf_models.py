@@ -22,7 +22,7 @@ TOKENS, WIDTH, HEADS, INNER = 384, 1024, 16, 4096
 
 
 def exported(folder: Path, name: str, batch: int) -> Path:
-    """The ONNX file of a network at a batch, exported once, by a process of its own."""
+    """Return the ONNX file of a network at a batch, exported once, by a process of its own."""
     path = folder / f"{name}-{batch}.onnx"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def exported(folder: Path, name: str, batch: int) -> Path:
 
 
 def build(name: str, batch: int) -> tuple[Any, tuple[Any, ...]]:
-    """A network and example inputs."""
+    """Return a network and example inputs."""
     import torch
 
     if name.startswith("encoders-"):

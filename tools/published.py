@@ -65,7 +65,7 @@ def row_of(model: str, target: str, folder: Path) -> Row:
 
 
 def limit_of(cost: RunCost) -> str:
-    """What limits most of a run: the host's transfers, or what limits the epochs that take most of it."""
+    """Return what limits most of a run: the host's transfers, or what limits the epochs that take most of it."""
     if cost.host_cycles > cost.device_cycles:
         return "host"
     parts: dict[str, float] = {}

@@ -61,11 +61,11 @@ class Draft:
     broken: bool = False  # a node has no legal result: from here on nothing is inferred, which not every version of ONNX survives
 
     def odd(self, often: float = ODD) -> bool:
-        """Whether to do something unusual."""
+        """Return whether to do something unusual."""
         return self.random.random() < often
 
     def pick(self, usual: Sequence[Any], *odd: Any) -> Any:
-        """One of the usual choices, or seldom one of the odd ones."""
+        """Return one of the usual choices, or seldom one of the odd ones."""
         return self.random.choice(odd if odd and self.odd() else usual)
 
     def size(self) -> int:
@@ -83,7 +83,7 @@ class Draft:
         return made
 
     def of_rank(self, rank: int) -> Value:
-        """A value of floats of that rank; a new input if there is none, or seldom any other."""
+        """Return a value of floats of that rank; a new input if there is none, or seldom any other."""
         found = [v for v in self.values if len(v.shape) == rank and v.dtype == TensorProto.FLOAT]
         if self.odd():
             return self.value()
@@ -95,7 +95,7 @@ class Draft:
         return name
 
     def floats(self, *shape: int) -> str:
-        """A weight; it depends on its shape alone."""
+        """Return a weight; it depends on its shape alone."""
         return self.weight((np.arange(int(np.prod(shape))) % 7 - 3).astype(np.float32).reshape(shape) / 8)
 
     def ints(self, *values: int) -> str:
@@ -331,7 +331,7 @@ _RARE: tuple[Callable[[Draft], None], ...] = (_unsupported, _odd)
 
 
 def random_model(random: Random) -> tuple[ModelProto, dict[str, tuple[int, ...]]]:
-    """A model of up to ten nodes, and the shapes that its inputs were made for; half of the models have dimensions left open."""
+    """Return a model of up to ten nodes, and the shapes that its inputs were made for; half of the models have dimensions left open."""
     draft = Draft(random)
     for _ in range(random.randint(1, 3)):
         rank = random.choice([0, 1, 2, 2, 3, 3, 4, 4, 5, 6])
@@ -348,7 +348,7 @@ def random_model(random: Random) -> tuple[ModelProto, dict[str, tuple[int, ...]]
 
 
 def _opened(draft: Draft) -> dict[tuple[str, int], str]:
-    """Names of dimensions of inputs that the model leaves open, by input and axis."""
+    """Return names of dimensions of inputs that the model leaves open, by input and axis."""
     random = draft.random
     if random.random() < 0.5:
         return {}

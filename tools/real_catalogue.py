@@ -67,7 +67,7 @@ class Port:
 
 
 def shipped(folder: Path, catalogue: Path = CATALOGUE) -> Iterator[Model]:
-    """The models of the catalogue, each fetched into the folder if it is not there yet.  Raises CalledProcessError, KeyError."""
+    """Yield the models of the catalogue, each fetched into the folder if it is not there yet.  Raises CalledProcessError, KeyError."""
     for package in tomllib.loads(catalogue.read_text(encoding="utf-8"))["package"]:
         name, version = package["name"], package["version"]
         root = folder / f"{name}-{version}"
@@ -107,7 +107,7 @@ def extract(wheel: Path, files: Sequence[str], root: Path) -> None:
 
 
 def ports_of(model: Model) -> list[Port]:
-    """Inputs of a model as its own framework reads them, in a process of its own.  Raises CalledProcessError."""
+    """Return inputs of a model as its own framework reads them, in a process of its own.  Raises CalledProcessError."""
     command = [sys.executable, str(HERE / "real_ports.py"), str(model.path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return [Port(name, dtype, tuple(shape)) for name, dtype, shape in json.loads(done.stdout)]
@@ -120,7 +120,7 @@ def write_inputs(model: Model, ports: Sequence[Port]) -> None:
 
 
 def drawn(model: Model, port: Port) -> NDArray[Any]:
-    """An array for an input: its fixed value, or random ones that depend on the names of the model and the input alone."""
+    """Return an array for an input: its fixed value, or random ones that depend on the names of the model and the input alone."""
     dtype = np.dtype(port.dtype)
     if port.name in model.values:
         return np.asarray(model.values[port.name], dtype)

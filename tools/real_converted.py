@@ -47,7 +47,7 @@ class Recipe:
 
 
 def network(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """A network with random weights, and example inputs."""
+    """Return a network with random weights, and example inputs."""
     spec = importlib.util.spec_from_file_location("models", MODELS)
     if spec is None or spec.loader is None:
         raise SystemExit(f"cannot load {MODELS}")
@@ -219,7 +219,7 @@ def pipelines(folder: Path) -> Iterator[Model]:
 
 
 def converted(folder: Path) -> Iterator[Model]:
-    """The models of all recipes, each made if it is not there yet.  Raises CalledProcessError."""
+    """Yield the models of all recipes, each made if it is not there yet.  Raises CalledProcessError."""
     for recipe in RECIPES:
         path = folder / recipe.source.replace(" ", "-") / recipe.file
         if not path.exists():

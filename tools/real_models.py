@@ -137,13 +137,13 @@ def turns(model: Model, row: Row, jobs: Mapping[str, Job], folder: Path, rounds:
 
 
 def arrays(path: Path) -> list[NDArray]:
-    """The outputs that an engine wrote."""
+    """Return the outputs that an engine wrote."""
     with np.load(path, allow_pickle=False) as file:
         return [file[name] for name in file.files]
 
 
 def judged(model: Model, found: Sequence[NDArray], wanted: Sequence[NDArray]) -> Verdict:
-    """Whether all outputs are right; the worst of those that are not, else of all."""
+    """Return whether all outputs are right; the worst of those that are not, else of all."""
     if [a.shape for a in found] != [a.shape for a in wanted]:
         return Verdict("wrong", f"shapes {[a.shape for a in found]}, not {[a.shape for a in wanted]}")
     worst = Verdict("right")
@@ -155,7 +155,7 @@ def judged(model: Model, found: Sequence[NDArray], wanted: Sequence[NDArray]) ->
 
 
 def appealed(model: Model, verdict: Verdict, found: Sequence[NDArray], wanted: Sequence[NDArray], inputs: Sequence[NDArray]) -> Verdict:
-    """The verdict where engines differ: ours is right if onnxruntime says so on one thread, or is no nearer than ours to float64.
+    """Return the verdict where engines differ: ours is right if onnxruntime says so on one thread, or is no nearer than ours to float64.
 
     Where TensorFlow's two sets of kernels differ, ours is right if it is no farther from one of them than they are from each other.
     """
@@ -197,27 +197,27 @@ def between(verdict: Verdict, found: Sequence[NDArray], wanted: Sequence[NDArray
 
 
 def distance(a: NDArray, b: NDArray) -> float:
-    """The norm of a difference; infinite where either is not finite."""
+    """Return the norm of a difference; infinite where either is not finite."""
     found = float(np.linalg.norm(a.astype(np.float64).ravel() - b.astype(np.float64).ravel()))
     return found if np.isfinite(found) else float("inf")
 
 
 def with_own_kernels(path: Path) -> list[NDArray]:
-    """What TensorFlow's interpreter gives without delegates."""
+    """Return what TensorFlow's interpreter gives without delegates."""
     engine = Tflite(Job(path, None, 1, "native"), delegates=False)
     engine.open()
     return engine.arrays(engine.run())
 
 
 def on_one_thread(path: Path) -> list[NDArray]:
-    """What onnxruntime gives without sharing sums out."""
+    """Return what onnxruntime gives without sharing sums out."""
     engine = OnnxRuntime(Job(path, None, 1, "native"))
     engine.open()
     return engine.arrays(engine.run())
 
 
 def judged_output(model: Model, found: NDArray, wanted: NDArray) -> Verdict:
-    """One output: integers within the model's steps, text the same, floating point within the bound of its exactness."""
+    """Return one output: integers within the model's steps, text the same, floating point within the bound of its exactness."""
     if wanted.dtype.kind in "USb" or found.dtype.kind in "US":
         same = np.array_equal(found.astype(wanted.dtype), wanted)
         return Verdict("right" if same else "wrong", "" if same else "differs", 0.0 if same else 1.0)
@@ -240,13 +240,13 @@ def counts(rows: Sequence[Row], target: str) -> Counter[str]:
 
 
 def mean_ratio(rows: Sequence[Row]) -> float:
-    """The geometric mean of the times on host relative to the references'; 0 without times."""
+    """Return the geometric mean of the times on host relative to the references'; 0 without times."""
     found = [row.ratio for row in rows if row.ratio]
     return statistics.geometric_mean(found) if found else 0.0
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """What all rows say together."""
+    """Yield what all rows say together."""
     for target in TARGETS:
         found = counts(rows, target)
         counted = len(rows) - found["unchecked"]
@@ -258,7 +258,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """A row a model, in Markdown."""
+    """Yield a row a model, in Markdown."""
     yield "| from | model | reference | host | n150 | ms | reference ms | ratio |"
     yield "|---|---|---|---|---|---|---|---|"
     for row in rows:
@@ -303,7 +303,7 @@ def renewed(before: Sequence[Row], measured: Sequence[Row]) -> list[Row]:
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The page of docs/."""
+    """Return the page of docs/."""
     head = [
         "# Real models",
         "",
@@ -338,7 +338,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def kept(rows: Sequence[Row], bar: float, worst: float, mean: float) -> bool:
-    """Whether the rows keep the bars."""
+    """Return whether the rows keep the bars."""
     statuses = [counts(rows, target) for target in TARGETS]
     right = all(found["right"] >= bar * (len(rows) - found["unchecked"]) and found["right"] and not found["wrong"] for found in statuses)
     return right and all((row.ratio or 0.0) <= worst for row in rows) and mean_ratio(rows) <= mean

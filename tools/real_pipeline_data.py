@@ -42,7 +42,7 @@ def _texts() -> tuple[Any, Any, Feeds]:
 
 
 def _table() -> tuple[Any, Any, Feeds]:
-    """Columns of numbers with holes and of words, by name."""
+    """Return columns of numbers with holes and of words, by name."""
     import pandas
 
     rng = np.random.default_rng(9)
@@ -57,7 +57,7 @@ def _table() -> tuple[Any, Any, Feeds]:
 
 
 def _table_without_names() -> tuple[Any, Any, Feeds]:
-    """Columns of words alone."""
+    """Return columns of words alone."""
     rng = np.random.default_rng(10)
     count = _TRAINED + ROWS
     x = np.stack([rng.choice(["red", "green", "blue"], count), rng.choice(["S", "M", "L", "XL"], count)], 1).astype(object)

@@ -105,7 +105,7 @@ def _by_onnxmltools(model: Any, feeds: Feeds, options: Mapping[str, Any] | None)
 
 
 def pipelines() -> Iterator[Pipeline]:
-    """All of them, by family."""
+    """Yield all of them, by family."""
     for family in (_trees, _boosted, _linear, _kernels, _neighbours, _bayes, _others, _preprocessed, _transformers, _composed):
         yield from family()
 

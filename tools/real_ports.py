@@ -19,7 +19,7 @@ Row = tuple[str, str, list[int | None]]
 
 
 def onnx_ports(path: Path) -> Iterator[Row]:
-    """Inputs of the graph but those that only give an initializer a name."""
+    """Yield inputs of the graph but those that only give an initializer a name."""
     import onnx
 
     graph = onnx.load(path, load_external_data=False).graph
@@ -33,7 +33,7 @@ def onnx_ports(path: Path) -> Iterator[Row]:
 
 
 def tflite_ports(path: Path) -> Iterator[Row]:
-    """Inputs of the first subgraph, by the names of its signature if it has one."""
+    """Yield inputs of the first subgraph, by the names of its signature if it has one."""
     import numpy as np
     import tensorflow as tf
 
@@ -46,7 +46,7 @@ def tflite_ports(path: Path) -> Iterator[Row]:
 
 
 def tensorflow_ports(path: Path) -> Iterator[Row]:
-    """Inputs of the signature `serving_default`."""
+    """Yield inputs of the signature `serving_default`."""
     import tensorflow
 
     old = tensorflow.compat.v1

@@ -31,7 +31,7 @@ SESSION = "ttc.runtime.machine.session.Session"
 
 
 def api() -> str:
-    """The page of the Python API: what `import ttc` gives, and what its modules do."""
+    """Return the page of the Python API: what `import ttc` gives, and what its modules do."""
     lines = ["# Python API", "", "Everything here is an attribute of the package: `import ttc`.", ""]
     lines += _names(ttc, "ttc")
     for name, needed in MODULES.items():
@@ -69,7 +69,7 @@ def _written(annotation: Any) -> Any:
 
 
 def _signature(function: Callable[..., Any]) -> str:
-    """The signature as it is written: on one line, or if that is too long with a line for each parameter."""
+    """Return the signature as it is written: on one line, or if that is too long with a line for each parameter."""
     signature = inspect.signature(function)
     parameters = [p.replace(annotation=_written(p.annotation)) for p in signature.parameters.values()]
     found = signature.replace(parameters=parameters, return_annotation=_written(signature.return_annotation))
@@ -100,7 +100,7 @@ def _class(name: str, kind: type) -> list[str]:
 
 
 def commands() -> str:
-    """The page of the command line: every command's own help."""
+    """Return the page of the command line: every command's own help."""
     lines = ["# Commands", "", "What `ttc COMMAND --help` prints.  [Options](../options.md) explains the values.", ""]
     for path, command in _commands("ttc", group):
         sizes = {"max_content_width": HELP_COLUMNS, "terminal_width": HELP_COLUMNS, "help_option_names": ["-h", "--help"]}
@@ -120,7 +120,7 @@ def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Co
 
 
 def ops_of(dialect: str, found: Mapping[str, type[TtcOp]], opening: str) -> str:
-    """The page of a dialect's ops, by the file that defines them."""
+    """Return the page of a dialect's ops, by the file that defines them."""
     lines = [f"# Ops of dialect {dialect}", "", opening, ""]
     by_file: dict[str, list[type[TtcOp]]] = {}
     for kind in found.values():
@@ -133,7 +133,7 @@ def ops_of(dialect: str, found: Mapping[str, type[TtcOp]], opening: str) -> str:
 
 
 def passes() -> str:
-    """The page of the passes: their order on the default target, then each with its documentation."""
+    """Return the page of the passes: their order on the default target, then each with its documentation."""
     lines = [
         "# Passes",
         "",
@@ -150,12 +150,12 @@ def passes() -> str:
 
 
 def nn() -> str:
-    """The page of dialect nn."""
+    """Return the page of dialect nn."""
     return ops_of("nn", nn_ops(), "Tensors in, tensors out, with no word of hardware in them.  Stages import and nn consist of them.")
 
 
 def tile() -> str:
-    """The page of dialect tile."""
+    """Return the page of dialect tile."""
     return ops_of(
         "tile", tile_ops(), "What one device computes, on tensors with a number format and a layout.  Stage tile consists of them."
     )

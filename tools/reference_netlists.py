@@ -84,20 +84,20 @@ def side(cost: RunCost) -> Side:
 
 
 def descriptor(folder: Path, name: str, arch: str, grid: tuple[int, int]) -> Path:
-    """A file that describes the chip of a netlist."""
+    """Return a file that describes the chip of a netlist."""
     path = folder / f"{name}.yaml"
     path.write_text(f"name: {name}\narch: {arch}\nchips: 1\ngrid: [{grid[0]}, {grid[1]}]\n", encoding="utf-8")
     return path
 
 
 def registers(netlist: Netlist) -> list[dict[str, str]]:
-    """A rule that gives ops the formats in which most ops of a netlist accumulate and keep partial results."""
+    """Return a rule that gives ops the formats in which most ops of a netlist accumulate and keep partial results."""
     ops = [op for graph in netlist.graphs.values() for op in graph.ops]
     return [{name: Counter(getattr(op, name) for op in ops).most_common(1)[0][0] for name in ("accumulate", "intermediate")}]
 
 
 def compared(reference: Reference, root: Path, folder: Path, kernels: str) -> tuple[Side, Side]:
-    """The reference's side and ours."""
+    """Return the reference's side and ours."""
     netlist = to_netlist(read_netlist(root / "perf_lib" / "graph_tests" / f"{reference.path}.yaml"))
     theirs = run_cost(netlist)
     model = exported(folder, reference.network, theirs.samples)
@@ -112,7 +112,7 @@ def compared(reference: Reference, root: Path, folder: Path, kernels: str) -> tu
 
 
 def line_of(name: str, part: Side) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     return (
         f"  {name:9} {part.run_ms:9.2f} ms: device {part.device_ms:9.2f}, host {part.host_ms:8.2f}; {part.epochs} epochs, switches "
         f"{part.switch_ms:.2f}; engines {part.utilization:.0%}, DRAM {part.dram_mb:,.0f} MB; limits {part.limits_ms}"

@@ -44,7 +44,7 @@ class Row:
 
 
 def limit_cycles(cost: RunCost) -> float:
-    """Cycles that the engines, or DRAM, need at least: their shares of the run, whichever is larger."""
+    """Return cycles that the engines, or DRAM, need at least: their shares of the run, whichever is larger."""
     return cost.cycles * max(cost.utilization, cost.dram_peak)
 
 
@@ -71,7 +71,7 @@ def row_of(model: str, target: str, batch: int, effort: int, folder: Path) -> Ro
 
 
 def text(row: Row) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     figures = f"{row.samples_per_second:9,.1f}/s  time / limit {row.time_by_limit:5.2f}"
     parts = f"switches {row.switching:4.0%}  prologues {row.prologue:4.0%}  {row.epochs:3} epochs  {row.microbatches:2} microbatches"
     return f"{row.model:12} {row.target:5} batch {row.batch:3} {figures}  {parts}  compiled in {row.compile_seconds:.1f} s"

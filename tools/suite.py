@@ -68,7 +68,7 @@ def recorded(path: Path | None, names: Sequence[str], run: Callable[[str], list[
 
 
 def in_child(outcome: Outcome, run: Callable[[], Outcome], seconds: int) -> Outcome:
-    """The outcome of one case in a child process, which may die of its limits.
+    """Return the outcome of one case in a child process, which may die of its limits.
 
     Args:
         outcome: the case as it is known before.
@@ -90,7 +90,7 @@ def in_child(outcome: Outcome, run: Callable[[], Outcome], seconds: int) -> Outc
 
 
 def outcome_of(text: bytes | str) -> Outcome:
-    """An outcome that a child wrote as JSON."""
+    """Return an outcome that a child wrote as JSON."""
     fields = json.loads(text)
     return Outcome(**{**fields, "host_ops": tuple(fields["host_ops"])})
 
@@ -120,7 +120,7 @@ def _child(run: Callable[[], Outcome], writer: int, seconds: int) -> None:
 
 
 def category_rows(outcomes: list[Outcome], statuses: tuple[str, ...] = STATUSES) -> Iterator[str]:
-    """A heading, a row a category, and one of all."""
+    """Yield a heading, a row a category, and one of all."""
     yield f"{'category':20}{'cases':>7}" + "".join(f"{s:>{_width(s)}}" for s in statuses) + f"{'pass %':>8}"
     groups: dict[str, list[Outcome]] = defaultdict(list)
     for item in outcomes:
@@ -141,13 +141,13 @@ def _width(status: str) -> int:
 
 
 def host_ops(netlist: Netlist) -> tuple[str, ...]:
-    """The nn ops that a program runs in host segments, by their reference semantics."""
+    """Return the nn ops that a program runs in host segments, by their reference semantics."""
     works = [work.op for graph in netlist.graphs.values() for op in graph.ops for work in op.work.works]
     return tuple(sorted({op for op in works if op.startswith("nn.")}))
 
 
 def by_op(outcomes: Iterable[Outcome], statuses: tuple[str, ...] = STATUSES, fine: frozenset[str] = frozenset(["pass"])) -> Iterator[str]:
-    """Ops with cases of a status that is not fine, those with the most first."""
+    """Yield ops with cases of a status that is not fine, those with the most first."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for item in outcomes:
         counts[item.op or item.category][item.status] += 1

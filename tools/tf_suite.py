@@ -45,7 +45,7 @@ def case_of(network: str, kind: str) -> Outcome:
 
 
 def run_network(network: str, formats: Sequence[str], target: str) -> Iterator[Outcome]:
-    """The outcomes of one network, in this process."""
+    """Yield the outcomes of one network, in this process."""
     model, images = build(network)
     expected = Expected.of(outputs(model, images))
     with tempfile.TemporaryDirectory(prefix="tf-suite-") as name:
@@ -65,7 +65,7 @@ def run_network(network: str, formats: Sequence[str], target: str) -> Iterator[O
 
 
 def compiled(path: Path, images: NDArray, target: str) -> tuple[list[NDArray], tuple[str, ...]]:
-    """What the program of a saved network gives, and the nn ops that it runs in host segments."""
+    """Return what the program of a saved network gives, and the nn ops that it runs in host segments."""
     program = ttc.compile(path, target=target, batch=SAMPLES)
     archive = path.parent / "program.tti"
     program.save(archive)
@@ -86,7 +86,7 @@ def judged(outcome: Outcome, found: Sequence[NDArray], expected: Expected) -> Ou
 
 
 def in_process(network: str, formats: Sequence[str], target: str) -> Iterator[Outcome]:
-    """The outcomes of one network, in a child process: TensorFlow keeps memory and threads."""
+    """Yield the outcomes of one network, in a child process: TensorFlow keeps memory and threads."""
     command = [sys.executable, __file__, "--network", network, "--formats", ",".join(formats), "--target", target]
     try:
         child = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT_SECONDS, check=False)
@@ -101,7 +101,7 @@ def in_process(network: str, formats: Sequence[str], target: str) -> Iterator[Ou
 
 
 def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
-    """Lines of the report."""
+    """Yield lines of the report."""
     yield from category_rows(outcomes)
     yield f"{sum(bool(item.host_ops) for item in outcomes)} ran in part in host segments"
     yield ""

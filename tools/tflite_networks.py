@@ -13,7 +13,7 @@ CALIBRATION = 8
 
 
 def converted(model: Any, *, calibration: NDArray | None = None) -> bytes:
-    """A Keras model as a TFLite file; calibration: images, with which all of it but its borders computes on 8-bit integers."""
+    """Return a Keras model as a TFLite file; calibration: images, with which all of it but its borders computes on 8-bit integers."""
     import tensorflow as tf
 
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
@@ -25,7 +25,7 @@ def converted(model: Any, *, calibration: NDArray | None = None) -> bytes:
 
 
 def interpreted(data: bytes, images: NDArray) -> tuple[list[NDArray], list[float]]:
-    """Outputs of TensorFlow's interpreter, and for each the step of the integers that it was made of, or 0."""
+    """Return outputs of TensorFlow's interpreter, and for each the step of the integers that it was made of, or 0."""
     import tensorflow as tf
 
     interpreter = tf.lite.Interpreter(model_content=data)

@@ -74,7 +74,7 @@ class Timings:
 
 
 def read_timings(folder: Path) -> Timings:
-    """All CSV files of a folder, recursively, in order of their names.  Raises OSError, UnicodeDecodeError, csv.Error."""
+    """Return all CSV files of a folder, recursively, in order of their names.  Raises OSError, UnicodeDecodeError, csv.Error."""
     found = Timings()
     files = sorted(p for p in folder.rglob("*.csv") if p.is_file())
     if len(files) > MAX_FILES:
@@ -88,7 +88,7 @@ def read_timings(folder: Path) -> Timings:
 
 
 def arch_of(folder: Path) -> str | None:
-    """The architecture that a folder, or the nearest of those around it, is named after."""
+    """Return the architecture that a folder, or the nearest of those around it, is named after."""
     for part in reversed(folder.parts):
         for arch in sorted(arch_names(), key=len, reverse=True):
             if arch in part.lower():
@@ -243,7 +243,7 @@ def _truth(text: str) -> bool:
 
 
 def by_file(rows: Iterable[Timing]) -> dict[str, list[Timing]]:
-    """Rows of each file, in order."""
+    """Return rows of each file, in order."""
     groups: dict[str, list[Timing]] = {}
     for row in rows:
         groups.setdefault(row.file, []).append(row)

@@ -116,7 +116,7 @@ class Suite:
 
 
 def run_case(case: Case, sample: Any) -> Outcome:
-    """The outcome of one sample, in this process."""
+    """Return the outcome of one sample, in this process."""
     started = time.perf_counter()
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
@@ -159,20 +159,20 @@ def because(outcome: Outcome, status: str, reason: str) -> Outcome:
 
 
 def is_random(again: Any, expected: Any) -> bool:
-    """Whether two runs of PyTorch with different seeds differ."""
+    """Return whether two runs of PyTorch with different seeds differ."""
     pairs = zip(_tensors(again), _tensors(expected), strict=False)
     plain = [(a, b) for a, b in pairs if a.shape == b.shape and a.dtype in DTYPES and a.layout == torch.strided]
     return any(not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) for a, b in plain)
 
 
 def compiled(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor]) -> Program:
-    """The program for this machine."""
+    """Return the program for this machine."""
     module, weights = import_exported(program, examples=(tensors, {}))
     return compile_source(Source(module, weights, "import"), resolve(CompileOptions, {"target": "host"})).program()
 
 
 def through(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor]) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """The results of an exported program that went the whole way, and the nn ops that ran in host segments."""
+    """Return the results of an exported program that went the whole way, and the nn ops that ran in host segments."""
     made = compiled(program, tensors)
     with tempfile.TemporaryDirectory(prefix="torch-suite-") as folder:
         path = Path(folder) / "model.tti"
@@ -187,7 +187,7 @@ def through(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tenso
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors of a result, and its numbers as such."""
+    """Return the tensors of a result, and its numbers as such."""
     return [_tensor(x) for x in pytree.tree_leaves(value) if isinstance(x, _COMPARED)]
 
 
@@ -203,7 +203,7 @@ def _like(theirs: Any, ours: np.ndarray) -> torch.Tensor:
 
 
 def _tensor(value: Any, dtype: np.dtype | None = None) -> torch.Tensor:
-    """A tensor, or a number as one: of the dtype that stands for it."""
+    """Return a tensor, or a number as one: of the dtype that stands for it."""
     if isinstance(value, torch.Tensor):
         return value.detach()
     return torch.as_tensor(value) if dtype is None else torch.from_numpy(np.array(value, dtype))
@@ -214,7 +214,7 @@ _OF_TYPE = "type: "
 
 
 def _difference(found: Sequence[np.ndarray], expected: Any, comparable: Callable[[Any], Any] = lambda result: result) -> str:
-    """What is wrong with the results; empty if they are right.
+    """Return what is wrong with the results; empty if they are right.
 
     comparable: what the database makes of a result that is not unique (signs of eigenvectors) before it is compared.
     """
@@ -305,7 +305,7 @@ def _run_batch(suite: Suite, op: Any, first: int, count: int, writer: int, secon
 
 
 def run_all(suite: Suite, ops: Sequence[Any], count: int, seconds: int, jobs: int) -> list[Outcome]:
-    """The outcomes of all samples, in order."""
+    """Return the outcomes of all samples, in order."""
     waiting = [(op, 0) for op in reversed(ops)]
     running = selectors.DefaultSelector()
     found: dict[str, list[Outcome]] = {name_of(op): [] for op in ops}
@@ -332,7 +332,7 @@ def warm_up() -> None:
 
 
 def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
-    """Lines of the report."""
+    """Yield lines of the report."""
     yield from category_rows(outcomes, STATUSES)
     exported, right = _counts(outcomes)
     yield f"{right} of the {exported} that torch.export exports are right: {100 * right / max(exported, 1):.1f} %"

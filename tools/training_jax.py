@@ -18,7 +18,7 @@ BETAS, EPS, WEIGHT_DECAY = (0.9, 0.999), 1e-8, 0.01
 
 
 def step_of(module: torch.nn.Module, arguments: tuple[torch.Tensor, ...], rate: float, precision: str) -> Callable[[], jax.Array]:
-    """A step of training of a module that gives its loss: the loss before it.  Raises KeyError for an op that the table lacks."""
+    """Return a step of training of a module that gives its loss: the loss before it.  Raises KeyError for an op that the table lacks."""
     from torch.export import export
 
     program = export(module, arguments, strict=False)
@@ -61,7 +61,7 @@ def _cast(value: jax.Array) -> jax.Array:
 
 
 def _run(program: Any, named: Mapping[str, jax.Array], inputs: Sequence[jax.Array]) -> jax.Array:
-    """The first result that is no new value of a buffer."""
+    """Return the first result that is no new value of a buffer."""
     given, values = iter(inputs), dict[str, Any]()
     sources = {spec.arg.name: spec.target for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}
     for node in program.graph.nodes:
@@ -147,7 +147,7 @@ def _cross_entropy(x: jax.Array, target: jax.Array, *_: Any) -> jax.Array:
 
 
 def _lstm(x: jax.Array, states: Sequence[jax.Array], weights: Sequence[jax.Array], *_: Any) -> tuple[jax.Array, ...]:
-    """One direction, rows first."""
+    """Return one direction, rows first."""
     y, ends = x.swapaxes(0, 1), list[Any]()
     for layer in range(len(weights) // 4):
         inner, outer, one, other = weights[4 * layer : 4 * layer + 4]

@@ -48,12 +48,12 @@ def perceptron(widths: Sequence[int]) -> nn.Module:
 
 
 def convolution(channels: int, made: int, size: int, stride: int = 1) -> nn.Sequential:
-    """A convolution without bias that keeps the size of images but for its stride, and its batch norm."""
+    """Return a convolution without bias that keeps the size of images but for its stride, and its batch norm."""
     return nn.Sequential(nn.Conv2d(channels, made, size, stride, size // 2, bias=False), nn.BatchNorm2d(made))
 
 
 def plain_images() -> nn.Module:
-    """Three convolutions of 3x3 with batch norm and max pools, then two linear layers: images of 3x32x32."""
+    """Return three convolutions of 3x3 with batch norm and max pools, then two linear layers: images of 3x32x32."""
     stages = [
         layer
         for channels, made in ((3, 32), (32, 64), (64, 128))
@@ -282,12 +282,12 @@ class Distilled(nn.Module):
 
 
 def classified(network: nn.Module, *shape: int) -> Task:
-    """Rows of numbers of this shape, and a class for each."""
+    """Return rows of numbers of this shape, and a class for each."""
     return Task(network, torch.randn(shape), torch.randint(CLASSES, shape[:1]))
 
 
 def next_words(network: nn.Module, rows: int) -> Task:
-    """Rows of TOKENS words, and a word for each place."""
+    """Return rows of TOKENS words, and a word for each place."""
     words = torch.randint(WORDS, (rows, TOKENS + 1))
     return Task(network, words[:, :-1].contiguous(), words[:, 1:].contiguous())
 
@@ -309,6 +309,6 @@ NETWORKS: dict[str, Callable[[], Task]] = {
 
 
 def task(name: str) -> Task:
-    """The task of that name, the same in every process."""
+    """Return the task of that name, the same in every process."""
     torch.manual_seed(0)
     return NETWORKS[name]()

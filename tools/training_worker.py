@@ -39,12 +39,12 @@ class _Whole(torch.nn.Module):
         self._loss = given.loss
 
     def forward(self, batch: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """The loss of a batch."""
+        """Return the loss of a batch."""
         return self._loss(batch, target)
 
 
 def _by_torch(given: Task, loss: Callable[..., Any], precision: str) -> Step:
-    """A step that PyTorch leads: a loss, its gradients, and AdamW with fused=True."""
+    """Return a step that PyTorch leads: a loss, its gradients, and AdamW with fused=True."""
     optimizer = torch.optim.AdamW(given.network.parameters(), lr=LEARNING_RATE, fused=True)
 
     def step() -> torch.Tensor:

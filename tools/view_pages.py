@@ -50,7 +50,7 @@ class NamedEncoder(Encoder):
 
 
 def encoder() -> onnx.ModelProto:
-    """The encoder."""
+    """Return the encoder."""
     made, x = NamedEncoder(), "x"
     for _ in range(LAYERS):
         x = made.layer(x)
@@ -58,7 +58,7 @@ def encoder() -> onnx.ModelProto:
 
 
 def classifier() -> onnx.ModelProto:
-    """A small convolutional classifier: x[16, 1, 28, 28] -> logits[16, 10]."""
+    """Return a small convolutional classifier: x[16, 1, 28, 28] -> logits[16, 10]."""
     b = Builder(np.random.default_rng(0))
     y = b.node("Relu", "stem.relu", b.conv_norm("stem", "x", (1, 16), 3, 2))
     y = b.node("Relu", "body.relu", b.conv_norm("body", y, (16, 32), 3, 2))

@@ -53,7 +53,7 @@ def loaded(body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def closure(names: Iterable[str], imports: Mapping[str, set[str]]) -> set[str]:
-    """The modules that are loaded with some of them: what they import, and the packages that they lie in."""
+    """Return the modules that are loaded with some of them: what they import, and the packages that they lie in."""
     seen: set[str] = set()
     pending = list(names)
     while pending:
@@ -66,7 +66,7 @@ def closure(names: Iterable[str], imports: Mapping[str, set[str]]) -> set[str]:
 
 
 def runtime_modules(found: Mapping[str, Path]) -> set[str]:
-    """The modules of `ttc-runtime`: all that running an archive can load.  Raises ValueError if one of runtime/ would load more."""
+    """Return the modules of `ttc-runtime`: all that running an archive can load.  Raises ValueError if one of runtime/ would load more."""
     imports = {name: set(loaded(ast.parse(path.read_text()).body)) for name, path in found.items()}
     foreign = {name for name, items in imports.items() if any(item.partition(".")[0] in FOREIGN for item in items)}
     alone = {name for name in found if name.startswith(RUNTIME_FLOORS) and not closure([name], imports) & foreign}
@@ -87,7 +87,7 @@ def copied(names: Iterable[str], data: Iterable[Path], to: Path) -> None:
 
 
 def settings(project: Mapping[str, object], names: Iterable[str]) -> str:
-    """The pyproject.toml of one wheel: the fields of its project, and the packages that its modules lie in."""
+    """Return the pyproject.toml of one wheel: the fields of its project, and the packages that its modules lie in."""
     everything = modules()
     packages = sorted({name if everything[name].name == "__init__.py" else name.rpartition(".")[0] for name in names})
     lines = ["[build-system]", 'requires = ["setuptools>=77"]', 'build-backend = "setuptools.build_meta"', "[project]"]
@@ -98,7 +98,7 @@ def settings(project: Mapping[str, object], names: Iterable[str]) -> str:
 
 
 def toml(value: object) -> str:
-    """A text, or lists and tables of such, as TOML has them."""
+    """Return a text, or lists and tables of such, as TOML has them."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{toml(key)} = {toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list | tuple):
@@ -128,7 +128,7 @@ def package_of(path: Path, found: Mapping[str, Path]) -> str:
 
 
 def is_data(path: Path) -> bool:
-    """Whether a file is one that modules read, instead of a module or what Python makes of one."""
+    """Return whether a file is one that modules read, instead of a module or what Python makes of one."""
     return path.suffix not in (".py", ".pyc", ".pyi")
 
 

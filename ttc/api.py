@@ -85,7 +85,7 @@ def source_of(model: object, example_inputs: Examples | None, **option_fields: A
 
 
 def _with_shapes(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields with `shapes`, a mapping by input name for each program, as the option that it amounts to.  Raises E0101."""
+    """Return the fields with `shapes`, a mapping by input name for each program, as the option that it amounts to.  Raises E0101."""
     shapes = fields.pop("shapes", None)
     if shapes is None:
         return fields
@@ -105,7 +105,7 @@ def _for_programs(options: CompileOptions | None, fields: Mapping[str, Any], tra
 
 
 def _watchers(fields: dict[str, Any]) -> list[Instrument]:
-    """The instruments that keywords ask for, which are taken out of the fields."""
+    """Return the instruments that keywords ask for, which are taken out of the fields."""
     asked = {item.name: fields.pop(item.name) for item, _ in settings(DebugOptions) if item.name in fields}
     if not asked:
         return []
@@ -115,17 +115,17 @@ def _watchers(fields: dict[str, Any]) -> list[Instrument]:
 
 
 def is_torch(model: object) -> bool:
-    """Whether it is a module or program of PyTorch, which need not be loaded to tell."""
+    """Return whether it is a module or program of PyTorch, which need not be loaded to tell."""
     return any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__)
 
 
 def is_tensorflow(model: object) -> bool:
-    """Whether it is a model or function of TensorFlow or Keras, which need not be loaded to tell."""
+    """Return whether it is a model or function of TensorFlow or Keras, which need not be loaded to tell."""
     return any(base.__module__.partition(".")[0] in ("tensorflow", "keras") for base in type(model).__mro__)
 
 
 def is_by_hand(model: object) -> bool:
-    """Whether it is a module of `ttc.nn`, which need not be loaded to tell."""
+    """Return whether it is a module of `ttc.nn`, which need not be loaded to tell."""
     return any(base.__module__ == "ttc.nn" and base.__name__ == "Module" for base in type(model).__mro__)
 
 
@@ -167,7 +167,7 @@ def _opened(path: Path, options: CompileOptions) -> Source:
 
 
 def is_file(model: object) -> bool:
-    """Whether it is the path of a model."""
+    """Return whether it is the path of a model."""
     return isinstance(model, str | os.PathLike)
 
 

@@ -96,7 +96,7 @@ def training(
 
 
 def _places(fields: Mapping[str, Any], replicas: int) -> list[int | None]:
-    """The device of each replica; on the host they have none.  Raises E0104 where there are fewer devices."""
+    """Return the device of each replica; on the host they have none.  Raises E0104 where there are fewer devices."""
     chosen = resolve(CompileOptions, {"target": fields.get("target")}, os.environ)
     return [None] * replicas if load_target(chosen.target).is_host else devices_of_replicas(replicas)
 
@@ -117,7 +117,7 @@ def _check(option_fields: Mapping[str, Any]) -> None:
 
 
 def _of_calls(updates: UpdateOptions) -> dict[str, Any]:
-    """What a training executor is told of the rows and results of its calls."""
+    """Return what a training executor is told of the rows and results of its calls."""
     return {
         "rows": Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch),
         "output": OutputMode.of(updates.output),
@@ -127,7 +127,7 @@ def _of_calls(updates: UpdateOptions) -> dict[str, Any]:
 
 
 def _in_stages(model: Any, loss: Any, optimizer: Any, example_inputs: Any, updates: UpdateOptions, staged: Staged) -> TrainingExecutor:
-    """The executor of a model in stages."""
+    """Return the executor of a model in stages."""
     staged.check_training(loss, example_inputs, updates.reduction)
     targets = 0 if not is_own_loss(loss) and isinstance(loss_of(loss), Output) else 1
     return TrainingExecutor(
@@ -194,7 +194,7 @@ def inference(
 
 
 def _taken(kind: type[Any], fields: dict[str, Any]) -> Any:
-    """The options of a class among keywords, which are taken out.  Raises E0101."""
+    """Return the options of a class among keywords, which are taken out.  Raises E0101."""
     own = {item.name: fields.pop(item.name) for item, _ in settings(kind) if item.name in fields}
     return resolve(kind, own, os.environ)
 
@@ -204,7 +204,7 @@ def _running(fields: dict[str, Any]) -> RunOptions:
 
 
 def _on(program: Program, running: RunOptions) -> Program:
-    """The program on the engine and threads that were chosen."""
+    """Return the program on the engine and threads that were chosen."""
     engine = chosen_engine(running)
     if engine is None and running.threads is None:
         return program

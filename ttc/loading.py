@@ -58,12 +58,12 @@ def load(
 
 
 def chosen_engine(options: RunOptions) -> str | None:
-    """The engine that somebody chose; None for the one that fits the other options."""
+    """Return the engine that somebody chose; None for the one that fits the other options."""
     return options.engine if "engine" in options.given else None
 
 
 def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any:
-    """The options given, changed by keywords; without options, keywords over TTC_* variables.  Raises E0101."""
+    """Return the options given, changed by keywords; without options, keywords over TTC_* variables.  Raises E0101."""
     if options is None:
         return resolve(kind, fields, os.environ)
     if not isinstance(options, kind):

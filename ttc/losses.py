@@ -43,12 +43,12 @@ _SETTINGS = ("weight", "pos_weight", "ignore_index", "label_smoothing", "reducti
 
 
 def is_known_module(loss: object) -> bool:
-    """Whether a loss is a module of torch.nn that has a record."""
+    """Return whether a loss is a module of torch.nn that has a record."""
     return type(loss).__module__ == "torch.nn.modules.loss" and type(loss).__name__ in _MODULES
 
 
 def loss_of(loss: object) -> Loss:
-    """The loss that a user gives: a record, its text, or a module of torch.nn.
+    """Return the loss that a user gives: a record, its text, or a module of torch.nn.
 
     Raises: E0101 for unknown ones, with the nearest known name, and settings that have no meaning here.
     """
@@ -66,7 +66,7 @@ def loss_of(loss: object) -> Loss:
 
 
 def _plain(value: Any) -> Any:
-    """A setting of a module as a plain value; tensors as lists of numbers.  Raises E0101 for tensors of more dimensions."""
+    """Return a setting of a module as a plain value; tensors as lists of numbers.  Raises E0101 for tensors of more dimensions."""
     if not hasattr(value, "detach"):
         return value
     array = value.detach().cpu().numpy()

@@ -131,7 +131,7 @@ def _grown(metric: Metric, now: Values, before: Values) -> Values:
 
 
 def _present(metric: Metric, values: Values) -> Values:
-    """The values to show: a metric without labels that nothing counted is 0."""
+    """Return the values to show: a metric without labels that nothing counted is 0."""
     return values or ({} if metric.labels else {(): 0})
 
 

@@ -133,7 +133,7 @@ class Module:
             raise Error("E0207", f"{self.name} has an attribute '{name}' already", hint="take another name")
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """The module itself and all modules in it, each once, with their paths."""
+        """Yield the module itself and all modules in it, each once, with their paths."""
         seen: set[int] = set()
         stack: list[tuple[str, Module]] = [(prefix, self)]
         while stack:
@@ -155,7 +155,7 @@ class Module:
                     yield f"{path}.{name}" if path else name, x
 
     def parameter(self, name: str) -> Parameter:
-        """The parameter of that path.  Raises E0206 if there is none."""
+        """Return the parameter of that path.  Raises E0206 if there is none."""
         known = dict(self.named_parameters(remove_duplicate=False))
         if name not in known:
             raise Error("E0206", f"{self.name} has no parameter '{str(name)[:80]}'", hint=nearest(str(name), known))
@@ -175,12 +175,12 @@ class Module:
             parameter.value = value
 
     def parameter_dict(self) -> dict[str, NDArray[Any]]:
-        """Values of all parameters, by path."""
+        """Return values of all parameters, by path."""
         return {name: parameter._value for name, parameter in self.named_parameters()}  # noqa: SLF001 - of this module
 
 
 def _members(items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[str, Any]]:
-    """Names and values, those in lists, tuples and mappings one by one: `layers.0`; what is private is left out."""
+    """Yield names and values, those in lists, tuples and mappings one by one: `layers.0`; what is private is left out."""
     for name, value in items:
         if str(name).startswith("_"):
             continue

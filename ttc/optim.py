@@ -43,12 +43,12 @@ _SLOTS = ("momentum_buffer", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "square_
 
 
 def is_torch_optimizer(optimizer: object) -> bool:
-    """Whether it is an instance of torch.optim, which need not be loaded to tell."""
+    """Return whether it is an instance of torch.optim, which need not be loaded to tell."""
     return any(base.__module__ == "torch.optim.optimizer" for base in type(optimizer).__mro__)
 
 
 def groups_of(optimizer: object, model: object = None) -> Groups:
-    """The groups of parameters of an optimizer: a record, its text, or an instance of torch.optim over parameters of a module.
+    """Return the groups of parameters of an optimizer: a record, its text, or an instance of torch.optim over parameters of a module.
 
     Parameters of a PyTorch module that need no gradient are left out.
     Raises: E0101 for unknown optimizers and settings, E0206 where an instance has parameters that are not the model's.
@@ -69,7 +69,7 @@ def groups_of(optimizer: object, model: object = None) -> Groups:
 
 
 def _parameters(model: object) -> dict[str, Any]:
-    """Parameters of a PyTorch module by name; none of anything else."""
+    """Return parameters of a PyTorch module by name; none of anything else."""
     return dict(model.named_parameters()) if hasattr(model, "named_parameters") else {}  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -96,7 +96,7 @@ def _groups_of_torch(optimizer: Any, named: Mapping[str, Any]) -> Groups:
 
 
 def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a group of parameters that say what is computed; numbers of tensors as numbers."""
+    """Return the settings of a group of parameters that say what is computed; numbers of tensors as numbers."""
     found = {key: value.item() if hasattr(value, "item") else value for key, value in group.items() if key not in _IGNORED}
     return found | dict(zip(("beta1", "beta2"), (float(b) for b in group.get("betas", ())), strict=False))
 

@@ -122,7 +122,7 @@ class CompileOptions(Options):
         return stage, name or None
 
     def recorded(self) -> dict[str, Any]:
-        """Options that change the result; a descriptor file by its stem, so that no path is recorded."""
+        """Return options that change the result; a descriptor file by its stem, so that no path is recorded."""
         from ttc.dialects.core.machines.targets import target_label
 
         trained = {} if self.training is None else self.training.recorded()

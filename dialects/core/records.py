@@ -106,7 +106,7 @@ def _parameter(item: Field[Any], given: dict[str, Any]) -> str:
 
 
 def _assignment(item: Field[Any], given: dict[str, Any]) -> str | None:
-    """The line that sets a field; None for one that somebody else sets."""
+    """Return the line that sets a field; None for one that somebody else sets."""
     value = item.name
     if item.default_factory is not MISSING:
         given[f"_factory_{item.name}"] = item.default_factory
@@ -157,7 +157,7 @@ def _comparing(names: tuple[str, ...]) -> tuple[Callable[[Any, Any], Any], Calla
 
 
 def _states(names: tuple[str, ...]) -> tuple[Callable[[Any], list[Any]], Callable[[Any, Any], None]]:
-    """How `copy` and `pickle` take an instance without `__dict__` apart, and fill a new one."""
+    """Return how `copy` and `pickle` take an instance without `__dict__` apart, and fill a new one."""
 
     def __getstate__(self: Any) -> list[Any]:  # noqa: N807
         return [getattr(self, name) for name in names]

@@ -84,12 +84,12 @@ class RuleTable(Generic[RuleT]):
         return self._rules.get(name)
 
     def of(self, name: str) -> RuleT | None:
-        """The rule of an op of ours; None if it is registered as having none.  Raises E0901 if it is not registered at all."""
+        """Return the rule of an op of ours; None if it is registered as having none.  Raises E0901 if it is not registered at all."""
         rule = self.get(name)
         return self[name] if rule is None and name not in self._refusals else rule
 
     def __getitem__(self, name: str) -> RuleT:
-        """The rule of a name that has one.  Raises E0901 if it has none."""
+        """Return the rule of a name that has one.  Raises E0901 if it has none."""
         rule = self.get(name)
         if rule is None:
             raise Error("E0901", f"there is no {self.kind} of '{name}'")
@@ -101,12 +101,12 @@ class RuleTable(Generic[RuleT]):
         return self._refusals.get(name)
 
     def rules(self) -> dict[str, RuleT]:
-        """All rules by name.  What is changed in it holds from then on."""
+        """Return all rules by name.  What is changed in it holds from then on."""
         self._load_all()
         return self._rules
 
     def refusals(self) -> dict[str, str]:
-        """The reasons of the names that have no rule on purpose."""
+        """Return the reasons of the names that have no rule on purpose."""
         self._load_all()
         return self._refusals
 
@@ -121,7 +121,7 @@ class RuleTable(Generic[RuleT]):
             raise Error("E0901", f"the {self.kind} of '{name}' is registered twice")
 
     def module_of(self, name: str) -> str | None:
-        """The module that registers a name: as the index says, else the one that is called like it."""
+        """Return the module that registers a name: as the index says, else the one that is called like it."""
         listed = None if self._index is None else self._index.get(name)
         if listed is not None or self._package is None or not name.isidentifier():
             return listed

@@ -13,7 +13,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 @lru_cache(maxsize=1 << 14)
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The numpy broadcast of shapes; a dynamic dimension stays dynamic unless another is larger than 1.  Raises E0401."""
+    """Return the numpy broadcast of shapes; a dynamic dimension stays dynamic unless another is larger than 1.  Raises E0401."""
     rank = max((len(s) for s in shapes), default=0)
     result: list[int] = []
     for axis in range(-rank, 0):
@@ -32,7 +32,7 @@ def require_broadcastable(operand: Shape | None, shape: Shape) -> None:
 
 
 def axis_in(axis: int, rank: int) -> int:
-    """The axis counted from the front.  Raises E0412."""
+    """Return the axis counted from the front.  Raises E0412."""
     if not -rank <= axis < rank:
         raise Error("E0412", f"axis {axis} is outside rank {rank}")
     return axis % rank
@@ -47,7 +47,7 @@ def axes_in(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def tiles_in(shape: Shape, tile: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns in tiles of matrices of whole tiles.  Raises E0401 for others."""
+    """Return rows and columns in tiles of matrices of whole tiles.  Raises E0401 for others."""
     if len(tile) != 2 or min(tile) < 1 or len(shape) < 2 or shape[-2] % tile[0] or shape[-1] % tile[1]:
         raise Error("E0401", f"{list(shape)} does not consist of tiles of {list(tile)}")
     return shape[-2] // tile[0], shape[-1] // tile[1]

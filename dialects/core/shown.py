@@ -9,12 +9,12 @@ from __future__ import annotations
 
 
 def shown(text: str) -> str:
-    r"""Text as one line that can be printed, others' characters escaped as Python does: `a\nb`, `\x1b[31m`, `\u202e`."""
+    r"""Return text as one line that can be printed, others' characters escaped as Python does: `a\nb`, `\x1b[31m`, `\u202e`."""
     return text if text.isprintable() else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shown_lines(text: str) -> str:
-    """Text of several lines, each of them as `shown` has it."""
+    """Return text of several lines, each of them as `shown` has it."""
     return "\n".join(map(shown, text.split("\n")))
 
 

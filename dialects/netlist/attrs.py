@@ -149,7 +149,7 @@ _BY_KIND: dict[type, type[RecordAttr]] = {attr.KIND: attr for attr in RECORDS}
 
 
 def netlist_attribute(value: object) -> Attribute:
-    """The attribute of a plain value, a dataclass of the model, or a tuple of them."""
+    """Return the attribute of a plain value, a dataclass of the model, or a tuple of them."""
     found = _BY_KIND.get(type(value))
     if found is not None:
         return found(value)

@@ -37,7 +37,7 @@ class PropertyField(property):
 
 
 def field(constraint: Any, kind: type[T], prop_name: str | None = None, *, optional: bool = False) -> T:
-    """A property of an op with a typed accessor, which gives None while it is absent; assigning None removes it.
+    """Return a property of an op with a typed accessor, which gives None while it is absent; assigning None removes it.
 
     Args:
         constraint: of the property's attribute, for xDSL.
@@ -58,7 +58,7 @@ class NetlistBase(TtcOp):
                 setattr(cls, f"{name}_attr", item.definition())
 
     def get(self, name: str) -> Any:
-        """A property as a value of the model; None if absent."""
+        """Return a property as a value of the model; None if absent."""
         found = self.properties.get(name)
         return None if found is None else netlist_value(found)
 
@@ -70,7 +70,7 @@ class NetlistBase(TtcOp):
             self.properties[name] = netlist_attribute(value)
 
     def fields(self) -> dict[str, Any]:
-        """All properties as values of the model."""
+        """Return all properties as values of the model."""
         return {name: netlist_value(value) for name, value in self.properties.items()}
 
     @classmethod

@@ -10,7 +10,7 @@ from ttc.dialects.netlist.violations import Findings
 
 
 def run_together(a: Graph, b: Graph) -> bool:
-    """Whether ops of one graph may read results of the other's: they share an epoch, on different chips."""
+    """Return whether ops of one graph may read results of the other's: they share an epoch, on different chips."""
     return a.epoch is not None and a.epoch == b.epoch and a.chip != b.chip
 
 

@@ -27,7 +27,7 @@ class NamedValue:
 
 
 def producers_of(netlist: Netlist) -> dict[str, NamedValue]:
-    """Queues and ops by name; an op whose work is broken has no type."""
+    """Return queues and ops by name; an op whose work is broken has no type."""
     found = {name: NamedValue(None, queue.tensor) for name, queue in netlist.queues.items()}
     for graph in netlist.graphs.values():
         for op in graph.ops:
@@ -102,7 +102,7 @@ def _check_edge(op: Op, name: str, given: TensorType, wanted: TensorType, found:
 
 
 def _same(a: TensorType, b: TensorType, on_device: bool) -> bool:
-    """Whether a value may pass: the host sees logical tensors, whatever their layout; cores do not."""
+    """Return whether a value may pass: the host sees logical tensors, whatever their layout; cores do not."""
     return a == b if on_device else (a.shape, a.format) == (b.shape, b.format)
 
 
@@ -254,7 +254,7 @@ def _check_buffer(buffer: Buffer, op: Op, result: TensorType, netlist: Netlist, 
 
 
 def _tile_bytes_of(role: str, op: Op, result: TensorType, netlist: Netlist) -> int | None:
-    """Bytes of a tile in the buffer of that role; None for tensors in row layout, which are buffered in lines."""
+    """Return bytes of a tile in the buffer of that role; None for tensors in row layout, which are buffered in lines."""
     type_ = op.work.inputs[int(role[2:])] if role.startswith("in") and role != "intermed" else result
     tile = tile_shape(type_.layout)
     format_ = op.intermediate if role == "intermed" else type_.format

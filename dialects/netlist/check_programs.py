@@ -197,7 +197,7 @@ class InstructionWalk:
                 self.variables[str(args[0])] = None
 
     def _known(self, value: str | int) -> int | None:
-        """The value where it is certain: outside of loops, as set in the text."""
+        """Return the value where it is certain: outside of loops, as set in the text."""
         if isinstance(value, str):
             value_known = self.variables.get(value)
             return value_known if not self.open else None

@@ -276,7 +276,7 @@ def overlaps(ranges: Iterable[Range]) -> Iterator[tuple[Range, str]]:
 
 
 def _clash(live: list[tuple[int, int, int, str]], index: int, lifetime: tuple[int, int]) -> str | None:
-    """The queue before or at `index` whose lifetime meets the one given."""
+    """Return the queue before or at `index` whose lifetime meets the one given."""
     if index > 0 and live[index - 1][1] >= lifetime[0]:
         return live[index - 1][3]
     if index < len(live) and live[index][0] <= lifetime[1]:

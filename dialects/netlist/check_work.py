@@ -23,7 +23,7 @@ OP_NAME = re.compile(r"(nn|tile|ttc)\.[a-z][a-z0-9_]{0,63}")
 
 @lru_cache(maxsize=4096)
 def type_problem(type_: TensorType) -> str | None:
-    """What is wrong with a tensor type; None if it is well formed."""
+    """Return what is wrong with a tensor type; None if it is well formed."""
     if len(type_.shape) > MAX_RANK:
         return f"rank {len(type_.shape)} is above {MAX_RANK}"
     if any(not -1 <= d <= MAX_DIMENSION for d in type_.shape):

@@ -9,6 +9,6 @@ from ttc.dialects.netlist.model import Chip
 
 
 def chip(target: Target) -> Chip:
-    """What a netlist says of its machine."""
+    """Return what a netlist says of its machine."""
     shared = {f.name: getattr(target, f.name) for f in fields(Chip) if f.name != "target"}
     return Chip(target=target.name, **shared)

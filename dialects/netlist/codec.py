@@ -47,7 +47,7 @@ class _Bad(Exception):
 
 
 def decode(kind: Any, raw: Any, root: str = "$") -> Any:
-    """A value of a dataclass (or another type hint) from raw values.  Raises E0609 naming the path."""
+    """Return a value of a dataclass (or another type hint) from raw values.  Raises E0609 naming the path."""
     try:
         return decoder(kind)(raw, 0)
     except _Bad as bad:
@@ -71,12 +71,12 @@ def encode(value: Any) -> Any:
 
 @cache
 def stored_fields(kind: type) -> tuple[Field[Any], ...]:
-    """The fields of a dataclass that its constructor takes."""
+    """Return the fields of a dataclass that its constructor takes."""
     return tuple(f for f in fields(kind) if f.init)
 
 
 def default_of(field: Field[Any]) -> Any:
-    """The field's default; MISSING if it has none."""
+    """Return the field's default; MISSING if it has none."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
@@ -88,7 +88,7 @@ def _is_default(field: Field[Any], value: Any) -> bool:
 
 @cache
 def decoder(hint: Any) -> Decoder:
-    """The decoder of a type hint."""
+    """Return the decoder of a type hint."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
@@ -147,7 +147,7 @@ _NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def _plain(raw: Any, depth: int) -> Any:
-    """An attribute's value; a float that is not finite reads {"float": "inf"}."""
+    """Return an attribute's value; a float that is not finite reads {"float": "inf"}."""
     kind = type(raw)
     if kind in (list, tuple):
         return _plain_list(raw, 1)
@@ -255,7 +255,7 @@ def _int_row(hint: Any) -> int:
 
 
 def _are_int_rows(raw: list[Any], width: int) -> bool:
-    """Whether these are lists of `width` integers in range: the short way for a queue's addresses, by far the longest lists."""
+    """Return whether these are lists of `width` integers in range: the short way for a queue's addresses, by far the longest lists."""
     if not raw or set(map(type, raw)) != {list} or set(map(len, raw)) != {width}:
         return False
     flat = [x for row in raw for x in row]
@@ -323,7 +323,7 @@ def _bounded(raw: Any) -> None:
 
 
 def _kind(raw: Any) -> str:
-    """The raw value as messages name it."""
+    """Return the raw value as messages name it."""
     match raw:
         case None:
             return "null"

@@ -35,7 +35,7 @@ INSTRUCTIONS = {op.name.removeprefix("netlist."): op for op in OPS if issubclass
 
 
 def from_model(netlist: Netlist) -> ModuleOp:
-    """The module of a netlist that keeps the rules of `checks`; `to_model` gives an equal netlist back.
+    """Return the module of a netlist that keeps the rules of `checks`; `to_model` gives an equal netlist back.
 
     Locations of queues, graphs and programs are not part of the model: these have none.
     Raises:  E0302 for works that IR cannot have; E0601 for names that are not there; E0608 for instructions that are none.
@@ -114,7 +114,7 @@ class _Graph:
         return self._border(name, ir_type(_result(home[1]), False), received=True)
 
     def _border(self, name: str, type_: Attribute, received: bool) -> SSAValue:
-        """A value that comes into the graph: one for all ops that take it in the same type."""
+        """Return a value that comes into the graph: one for all ops that take it in the same type."""
         found = self._borders.get((name, type_))
         if found is None:
             op = ReceiveOp.build(name, type_) if received else ReadOp.build(name, type_)

@@ -52,7 +52,7 @@ def function_block(function: Function, arguments: Sequence[Attribute], last: typ
 
 
 def ir_type(type_: TensorType, on_tensors: bool) -> Attribute:
-    """The type of IR: of dialect tile, or for values of host ops the builtin tensor.  Raises E0302."""
+    """Return the type of IR: of dialect tile, or for values of host ops the builtin tensor.  Raises E0302."""
     if on_tensors:
         dtype = format_named(type_.format).storage
         if dtype.names is not None:
@@ -69,12 +69,12 @@ def _tile(type_: TensorType) -> Attribute:
 
 
 def takes_tensors(function: Function, index: int) -> bool:
-    """Whether an input of a work is a builtin tensor: its first reader is an op of the host."""
+    """Return whether an input of a work is a builtin tensor: its first reader is an op of the host."""
     return index in _tensor_values(function)
 
 
 def _tensor_values(function: Function) -> set[int]:
-    """Numbers of the values that are builtin tensors: results of host ops, and what these read of inputs and leaves."""
+    """Return numbers of the values that are builtin tensors: results of host ops, and what these read of inputs and leaves."""
     found: set[int] = set()
     value = len(function.inputs)
     leaves = set(range(value))
@@ -129,7 +129,7 @@ def _attrs(kind: type[TtcOp], attrs: dict[str, Plain]) -> dict[str, Any]:
 
 
 def _leaf(work: Work) -> dict[str, Any]:
-    """The value of a leaf: a literal, or a weight by its key."""
+    """Return the value of a leaf: a literal, or a weight by its key."""
     (type_,) = work.results
     rest = {k: v for k, v in work.attrs.items() if k not in ("values", "key")}
     spec = Spec(type_.shape, format_named(type_.format).compute)

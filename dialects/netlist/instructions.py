@@ -18,7 +18,7 @@ ASSIGNS = ("var", "set", "add", "mul", "inc", "incwrap")
 
 
 def check_instructions(instructions: Sequence[Instruction]) -> dict[int, int]:
-    """Where each `loop` ends, by position.  Raises E0608 for an unknown opcode, wrong arguments, or loops that do not match."""
+    """Return where each `loop` ends, by position.  Raises E0608 for an unknown opcode, wrong arguments, or loops that do not match."""
     ends: dict[int, int] = {}
     open_loops: list[int] = []
     for position, instruction in enumerate(instructions):
@@ -42,17 +42,17 @@ def executed_graphs(program: Program) -> tuple[str, ...]:
 
 
 def params_of(program: Program) -> tuple[str, ...]:
-    """The names of a program's parameters, without `$`."""
+    """Return the names of a program's parameters, without `$`."""
     return tuple(name_of(i) for i in program.instructions if i.opcode == "param" and len(i.args) == 1)
 
 
 def name_of(instruction: Instruction) -> str:
-    """The first argument as a name: a variable without `$`, a graph or a queue."""
+    """Return the first argument as a name: a variable without `$`, a graph or a queue."""
     return str(instruction.args[0]).removeprefix("$")
 
 
 def computed(instruction: Instruction, variables: Mapping[str, int]) -> int:
-    """What one of ASSIGNS makes of its variable.  Raises E0608 for operands that are not declared, and values beyond 2^62."""
+    """Return what one of ASSIGNS makes of its variable.  Raises E0608 for operands that are not declared, and values beyond 2^62."""
     name = name_of(instruction)
     first, *rest = [value_of(arg, variables) for arg in instruction.args[1:]]
     if instruction.opcode == "incwrap" and rest[0] <= 0:
@@ -74,7 +74,7 @@ def computed(instruction: Instruction, variables: Mapping[str, int]) -> int:
 
 
 def value_of(argument: str | int, variables: Mapping[str, int]) -> int:
-    """The value of an argument.  Raises E0608 for a variable that is not declared."""
+    """Return the value of an argument.  Raises E0608 for a variable that is not declared."""
     if isinstance(argument, int):
         return argument
     found = variables.get(argument.removeprefix("$"))

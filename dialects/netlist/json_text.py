@@ -21,7 +21,7 @@ def dumps(netlist: Netlist) -> bytes:
 
 
 def loads(data: bytes) -> Netlist:
-    """A netlist of the right fields and types; `checks.check` judges what it says.  Raises E0609 with the JSON path."""
+    """Return a netlist of the right fields and types; `checks.check` judges what it says.  Raises E0609 with the JSON path."""
     if len(data) > MAX_BYTES:
         raise Error("E0609", f"the netlist has {len(data)} bytes, more than {MAX_BYTES}")
     try:

@@ -14,7 +14,7 @@ ALWAYS = (0, 1 << 62)
 
 
 def align(size_bytes: int, alignment_bytes: int) -> int:
-    """A size rounded up to whole units of alignment."""
+    """Return a size rounded up to whole units of alignment."""
     return -(-size_bytes // alignment_bytes) * alignment_bytes
 
 
@@ -93,12 +93,12 @@ def occupancy(netlist: Netlist) -> tuple[MemoryUse, ...]:
 
 
 def channel_numbers(machine: Chip) -> range:
-    """Numbers of a chip's DRAM channels."""
+    """Return numbers of a chip's DRAM channels."""
     return range(min(max(machine.dram_channels, 0), MAX_CHANNELS))
 
 
 def use_of(chip: int, ranges: Mapping[int, Sequence[HeldBytes]], channels: Iterable[int], base: int, room_bytes: int) -> MemoryUse:
-    """The use of one chip's channels, by what each holds.  base: first usable address of a channel."""
+    """Return the use of one chip's channels, by what each holds.  base: first usable address of a channel."""
     uses = []
     for channel in channels:
         held = ranges.get(channel, ())
@@ -108,7 +108,7 @@ def use_of(chip: int, ranges: Mapping[int, Sequence[HeldBytes]], channels: Itera
 
 
 def most_alive(ranges: Iterable[HeldBytes]) -> int:
-    """The most bytes that are alive in one epoch."""
+    """Return the most bytes that are alive in one epoch."""
     changes: dict[int, int] = {}
     for held in ranges:
         size = held.end - held.start

@@ -115,7 +115,7 @@ class QueueOp(NetlistBase):
         view: Block | None = None,
         **fields: Any,
     ) -> QueueOp:
-        """A queue; fields by the property names (`location` in memory is the property `space`); view ends in YieldOp."""
+        """Return a queue; fields by the property names (`location` in memory is the property `space`); view ends in YieldOp."""
         attrs = {"sym": name, "kind": kind, "type": type, "tensor": tensor, "location": fields.pop("space", None), **fields}
         buffers = attrs.pop("buffers", None)
         op = cls.new(attrs, regions=[Region(view)] if view is not None else [], location=location)
@@ -159,7 +159,7 @@ class ReceiveOp(NetlistBase):
 
     @classmethod
     def build(cls, op: str, type_: Attribute, location: Attribute | None = None) -> ReceiveOp:
-        """The result of the op of that name."""
+        """Return the result of the op of that name."""
         return cls.new({"op": op}, results=[type_], location=location)
 
 
@@ -255,7 +255,7 @@ class NetlistOp(NetlistBase):
 
     @classmethod
     def build(cls, name: str, operands: Sequence[SSAValue], work: Block, location: Attribute, *, type: str, **fields: Any) -> NetlistOp:
-        """An op around a work block (arguments as the operands; it ends in YieldOp); fields by property name."""
+        """Return an op around a work block (arguments as the operands; it ends in YieldOp); fields by property name."""
         last = work.last_op
         if not isinstance(last, YieldOp):
             raise Error("E0901", f"the work of op '{name}' does not end in netlist.yield")
@@ -289,7 +289,7 @@ class GraphOp(Container):
 
     @classmethod
     def build(cls, name: str, *, chip: int = 0, input_count: int = 1, location: Attribute | None = None, **fields: Any) -> GraphOp:
-        """An empty graph; fields: epoch, settings."""
+        """Return an empty graph; fields: epoch, settings."""
         attrs = {"sym": name, "chip": chip, "input_count": input_count, **fields}
         return cls.new(attrs, regions=[Region(Block())], location=location)
 
@@ -307,17 +307,17 @@ def dialect() -> Dialect:
 
 
 def queues_of(module: ModuleOp) -> dict[str, QueueOp]:
-    """The module's queues by name, in order."""
+    """Return the module's queues by name, in order."""
     return {op.sym: op for op in module.ops if isinstance(op, QueueOp)}
 
 
 def graphs_of(module: ModuleOp) -> dict[str, GraphOp]:
-    """The module's graphs by name, in order."""
+    """Return the module's graphs by name, in order."""
     return {op.sym: op for op in module.ops if isinstance(op, GraphOp)}
 
 
 def programs_of(module: ModuleOp) -> dict[str, ProgramOp]:
-    """The module's programs by name, in order."""
+    """Return the module's programs by name, in order."""
     return {op.sym: op for op in module.ops if isinstance(op, ProgramOp)}
 
 

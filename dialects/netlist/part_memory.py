@@ -45,7 +45,7 @@ def _spans(part: Netlist, walks: Sequence[InstructionWalk]) -> dict[str, tuple[i
 
 
 def _moved(queues: dict[str, Queue], part: Netlist, joints: Collection[str]) -> dict[str, Queue]:
-    """Queues without overlaps: joints give way first, since it is they that live longer or hold more than they did."""
+    """Return queues without overlaps: joints give way first, since it is they that live longer or hold more than they did."""
     ranges: dict[Place, list[Range]] = defaultdict(list)
     tops: dict[Place, int] = {}
     for queue in queues.values():

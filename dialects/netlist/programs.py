@@ -37,12 +37,12 @@ class ProgramOp(Container):
 
     @classmethod
     def build(cls, name: str, arguments: Sequence[Argument], outputs: Sequence[Argument], location: Attribute | None = None) -> ProgramOp:
-        """A program without instructions yet."""
+        """Return a program without instructions yet."""
         attrs = {"sym": name, "arguments": tuple(arguments) or None, "results": tuple(outputs) or None}
         return cls.new(attrs, regions=[Region(Block())], location=location)
 
     def instructions(self) -> Iterator[Instruction]:
-        """The instructions, loops flattened to `loop` ... `endloop`."""
+        """Yield the instructions, loops flattened to `loop` ... `endloop`."""
         for op in self.block.ops:
             yield from _instructions(op)
 
@@ -78,7 +78,7 @@ class LoopOp(Container):
 
     @classmethod
     def build(cls, count: int | str) -> LoopOp:
-        """A loop without instructions yet."""
+        """Return a loop without instructions yet."""
         return cls.new({"count": count}, regions=[Region(Block())])
 
 

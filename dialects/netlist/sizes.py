@@ -12,7 +12,7 @@ WIDE_ACCUMULATE = ("Float32", "Int32")
 
 
 def tile_bytes(format: str, tile: tuple[int, int], chip: Chip) -> int:
-    """Bytes of one tile in L1 or DRAM, with its header, aligned.  Raises E0607 for an unknown format."""
+    """Return bytes of one tile in L1 or DRAM, with its header, aligned.  Raises E0607 for an unknown format."""
     return format_named(format).tile_bytes(tile[0], tile[1], chip.alignment_bytes)
 
 
@@ -32,7 +32,7 @@ def queue_header_bytes(chip: Chip) -> int:
 
 
 def queue_buffer_bytes(tensor: TensorType, entries: int, blocking: Blocking | None, chip: Chip) -> int:
-    """Bytes of one buffer of a queue, its header and all entries; 0 if its size depends on data.
+    """Return bytes of one buffer of a queue, its header and all entries; 0 if its size depends on data.
 
     blocking: of one buffer; None in row layout, where one buffer holds whole entries.
     Raises E0602 if blocking and layout do not go together.

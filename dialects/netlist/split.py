@@ -80,7 +80,7 @@ def _reads(graph: Graph, netlist: Netlist) -> dict[str, None]:
 
 
 def _homes(netlist: Netlist) -> dict[str, int]:
-    """The chip that each executed graph goes with."""
+    """Return the chip that each executed graph goes with."""
     homes: dict[str, int] = {}
     earlier: dict[str, tuple[int, int]] = {}
     on_device = {graph.chip for graph in netlist.graphs.values() if not any(isinstance(op.place, Host) for op in graph.ops)}
@@ -213,7 +213,7 @@ def _counts(netlist: Netlist) -> dict[tuple[str, str], int | None]:
 
 
 def walked(program: Program, netlist: Netlist) -> InstructionWalk:
-    """The epochs and loops of a valid program."""
+    """Return the epochs and loops of a valid program."""
     walk = InstructionWalk(netlist, f"program '{program.name}'", Findings())
     for index, instruction in enumerate(program.instructions):
         walk.step(index, instruction)
@@ -243,7 +243,7 @@ class _Part:
         self._most: dict[str, int] = {}  # entries of joints that a run passes
 
     def made(self) -> Netlist:
-        """The part, its memory in order."""
+        """Return the part, its memory in order."""
         programs = {name: self._program(program) for name, program in self._netlist.programs.items()}
         programs = {name: program for name, program in programs.items() if executed_graphs(program)}
         used = {name: None for graph in self._graphs.values() for name in _reads(graph, self._netlist)}
@@ -292,7 +292,7 @@ class _Part:
         return Argument(joint.name, kind, queue.name, shape, dtype, streamed=count > 1)  # pyright: ignore[reportArgumentType]
 
     def _queue(self, queue: Queue) -> Queue:
-        """The queue as the part has it: joints are filled or read from outside, and hold what a run passes."""
+        """Return the queue as the part has it: joints are filled or read from outside, and hold what a run passes."""
         if queue.name not in self._given and queue.name not in self._taken:
             return queue
         entries = max(queue.entries, self._most.get(queue.name, 1))

@@ -34,7 +34,7 @@ TYPES: dict[str, Any] = {
 
 
 def to_model(module: ModuleOp) -> Netlist:
-    """The plain netlist of a module.
+    """Return the plain netlist of a module.
 
     Raises E0609 naming the op or queue whose place, blocks, size or address is missing; E0601 for a name defined twice or unknown;
     E0602 where a read or write differs from its queue; E0606 for a value that reaches an op or queue in no legal way.
@@ -111,7 +111,7 @@ def _graph(op: GraphOp, queues: dict[str, QueueOp]) -> Graph:
 
 
 def _typed(given: dict[str, Any], where: str) -> dict[str, Any]:
-    """Values of fields, those whose property says less than their type checked.  Raises E0609."""
+    """Return values of fields, those whose property says less than their type checked.  Raises E0609."""
     return {name: decode(TYPES[name], value, where) if name in TYPES else value for name, value in given.items()}
 
 

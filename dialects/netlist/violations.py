@@ -48,7 +48,7 @@ class Findings:
         return holds
 
     def nearest(self, word: str, words: Iterable[str]) -> str | None:
-        """A hint naming the known word closest to an unknown one; only for the first violations, as the search is slow."""
+        """Return a hint naming the known word closest to an unknown one; only for the first violations, as the search is slow."""
         if len(self.violations) >= MAX_HINTS or len(word) > MAX_NAME_SHOWN:
             return None
         return nearest(word, (w for w in islice(words, MAX_NAMES) if len(w) <= MAX_NAME_SHOWN))

@@ -36,5 +36,5 @@ def follows_samples(operand: Spec | None, carries: bool, result: Spec) -> bool:
 
 
 def all_follow_samples(operands: Sequence[Spec | None], carried: Sequence[bool], result: Spec) -> bool:
-    """Whether every operand follows the samples, and at least one carries them."""
+    """Return whether every operand follows the samples, and at least one carries them."""
     return any(carried) and all(follows_samples(x, c, result) for x, c in zip(operands, carried, strict=True))

@@ -58,7 +58,7 @@ class NNOp(TtcOp):
 
     @classmethod
     def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        """Whether the result carries the batch in its leading dimension, sample by sample.
+        """Return whether the result carries the batch in its leading dimension, sample by sample.
 
         carried[i]: operand i carries the batch of `size` samples as the outermost factor of its dimension 0.  False means "not proven".
         """
@@ -87,7 +87,7 @@ class NNOp(TtcOp):
 
 @cache
 def ops() -> dict[str, type[NNOp]]:
-    """All nn ops by mnemonic."""
+    """Return all nn ops by mnemonic."""
     return collect_ops(package, "nn", NNOp)
 
 
@@ -101,7 +101,7 @@ def dialect() -> Dialect:
 
 
 def same_dtype(*specs: Spec | None) -> np.dtype:
-    """The dtype that all present operands share.  Raises E0403."""
+    """Return the dtype that all present operands share.  Raises E0403."""
     dtypes = {s.dtype for s in specs if s is not None}
     if len(dtypes) != 1:
         raise Error("E0403", f"operands of different types: {', '.join(sorted(map(str, dtypes)))}")

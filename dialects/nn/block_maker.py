@@ -42,7 +42,7 @@ class BlockMaker(OpMaker):
         return tuple(op.results)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
-        """A constant, made once: written out if it is small, else a weight."""
+        """Return a constant, made once: written out if it is small, else a weight."""
         array = np.asarray(value, dtype)
         content = Spec(array.shape, array.dtype), array.tobytes()
         found = self._constants.get(content)

@@ -17,7 +17,7 @@ from ttc.dialects.nn.flops import flops_of
 
 
 def steps_of(op: NNOp) -> int:
-    """Steps that evaluating an op takes: its arithmetic, and one for each element that it reads or writes."""
+    """Return steps that evaluating an op takes: its arithmetic, and one for each element that it reads or writes."""
     moved = op.results if op.name == "nn.shape" else (*op.operands, *op.results)
     return flops_of(op) + sum(_elements(value) for value in moved)
 
@@ -64,7 +64,7 @@ class Budget:
 
 
 def _elements(value: SSAValue) -> int:
-    """The elements of a value; dimensions that depend on data count as one."""
+    """Return the elements of a value; dimensions that depend on data count as one."""
     count = 1
     for size in spec_of(value.type).shape:
         count *= abs(size)

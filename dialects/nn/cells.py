@@ -18,7 +18,7 @@ Product: TypeAlias = Callable[[int], SSAValue]
 
 
 def rows(b: OpMaker, value: SSAValue, index: int) -> SSAValue:
-    """What lies at one index of the first dimension."""
+    """Return what lies at one index of the first dimension."""
     shape = b.shape(value)
     return b.reshape(part(b, value, 0, index, 1), *shape[1:])
 
@@ -30,7 +30,7 @@ def cut(b: OpMaker, value: SSAValue, axis: int, count: int) -> list[SSAValue]:
 
 
 def activation(b: OpMaker, x: SSAValue, name: str, alpha: float, beta: float) -> SSAValue:
-    """An activation of recurrent layers."""
+    """Return an activation of recurrent layers."""
     match name:
         case "relu" | "tanh" | "sigmoid" | "softplus":
             return b.nn(name, x)
@@ -70,13 +70,13 @@ class Cell:
         return self.b.shape(self.r)[1]
 
     def input_bias(self) -> SSAValue | None:
-        """What is added to the products of the inputs: both biases."""
+        """Return what is added to the products of the inputs: both biases."""
         if self.bias is None:
             return None
         return self.b.nn("add", *cut(self.b, self.bias, 0, 2))
 
     def weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
-        """Weights of the products of the old state, which `combine` takes by number, with their biases."""
+        """Return weights of the products of the old state, which `combine` takes by number, with their biases."""
         return [(self.r, None)]
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Cell:
         return self.b.nn("matmul", state, weight, bias, transpose_a=False, transpose_b=True)
 
     def apply(self, number: int, x: SSAValue) -> SSAValue:
-        """An activation of this direction, by number, of x brought into the clip's range."""
+        """Return an activation of this direction, by number, of x brought into the clip's range."""
         index = number + self.direction * self.FUNCTIONS
         clip = self.attrs["clip"]
         if isfinite(clip):

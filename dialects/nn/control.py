@@ -46,7 +46,7 @@ class Ends(NamedTuple):
 
 
 def joined(a: Spec, b: Spec) -> Spec:
-    """The narrowest type of values of either: dimensions that differ are dynamic.  Raises E0401, E0403."""
+    """Return the narrowest type of values of either: dimensions that differ are dynamic.  Raises E0401, E0403."""
     if a.rank != b.rank:
         raise Error("E0401", f"a value is {a} or {b}, which differ in rank")
     if a.dtype != b.dtype:
@@ -55,7 +55,7 @@ def joined(a: Spec, b: Spec) -> Spec:
 
 
 def accepts(outer: Spec, inner: Spec) -> bool:
-    """Whether every value of type `inner` is one of type `outer`."""
+    """Return whether every value of type `inner` is one of type `outer`."""
     return outer.rank == inner.rank and outer.dtype == inner.dtype and joined(outer, inner) == outer
 
 
@@ -87,7 +87,7 @@ class ControlOp(NNOp):
 
     @classmethod
     def arguments(cls, operands: Sequence[Spec | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
-        """What every region takes, given the operands: its arguments accept these."""
+        """Return what every region takes, given the operands: its arguments accept these."""
         raise Error("E0901", f"{cls.name} has no arguments")
 
     @classmethod
@@ -235,7 +235,7 @@ class RequireOp(NNOp):
 
 
 def ends_of(block: Block) -> Ends:
-    """What a block of a region takes and yields."""
+    """Return what a block of a region takes and yields."""
     last = block.last_op
     return Ends([spec_of(a.type) for a in block.args], [] if last is None else [spec_of(v.type) for v in last.operands])
 
@@ -253,5 +253,5 @@ def _check_region(region: Region, wanted: Sequence[Spec]) -> None:
 
 
 def is_written_out(op: Operation) -> bool:
-    """Whether the op is a constant that stands in the IR itself."""
+    """Return whether the op is a constant that stands in the IR itself."""
     return isinstance(op, ConstantOp) and isinstance(op.value, LiteralAttr)

@@ -131,7 +131,7 @@ class ConvTranspose2dOp(_ConvOp):
 
 
 def _operand_dtype(x: Spec, w: Spec, bias: Spec | None, kinds: str) -> Any:
-    """The dtype of the operands, of rank 4 both and of these kinds.  Raises E0401, E0403."""
+    """Return the dtype of the operands, of rank 4 both and of these kinds.  Raises E0401, E0403."""
     require_rank(x, 4)
     require_rank(w, 4)
     dtype = same_dtype(x, w, bias)

@@ -20,7 +20,7 @@ _ROI_POINTS = 8
 
 
 def elements(shape: Shape) -> int:
-    """Elements of a tensor; a size that depends on data counts as one."""
+    """Return elements of a tensor; a size that depends on data counts as one."""
     return prod(max(size, 1) if size < 0 else size for size in shape)
 
 

@@ -24,7 +24,7 @@ class SizedOp(NNOp):
 
 
 def length_of(values: Spec, what: str) -> int:
-    """The number of integers in an operand.  Raises E0401 unless it is a list of known length, E0403 unless of int32 or int64."""
+    """Return the number of integers in an operand.  Raises E0401 unless it is a list of known length, E0403 unless of int32 or int64."""
     if require_indices(values).rank != 1 or values.shape[0] == DYNAMIC:
         raise Error("E0401", f"{what} is a list of as many integers as is known, not {values}")
     return values.shape[0]

@@ -71,11 +71,11 @@ class Formula:
         return Truth(self.b, self._with("greater_equal", other).value)
 
     def equals(self, other: Term) -> Truth:
-        """Whether both are the same number."""
+        """Return whether both are the same number."""
         return Truth(self.b, self._with("equal", other).value)
 
     def of(self, op: str) -> Formula:
-        """The nn op of that name of it."""
+        """Return the nn op of that name of it."""
         return Formula(self.b, self.b.nn(op, self.value))
 
     def at_least(self, other: Term) -> Formula:
@@ -102,7 +102,7 @@ class Truth:
         return Truth(self.b, self.b.nn("or", self.value, other.value))
 
     def choose(self, yes: Term, no: Term) -> Formula:
-        """One of two formulas; one of them at least is no plain number."""
+        """Return one of two formulas; one of them at least is no plain number."""
         like = yes if isinstance(yes, Formula) else no
         assert isinstance(like, Formula)
         found = (t.value if isinstance(t, Formula) else self.b.scalar(t, like.value) for t in (yes, no))

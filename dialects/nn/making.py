@@ -29,14 +29,14 @@ class OpMaker(ABC):
 
     @abstractmethod
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
-        """A constant of that value."""
+        """Return a constant of that value."""
 
     def nn(self, op: str, *operands: SSAValue | None, **attrs: Any) -> SSAValue:
-        """The first result of a new op.  Raises E04xx at the location."""
+        """Return the first result of a new op.  Raises E04xx at the location."""
         return self.nn_all(op, *operands, **attrs)[0]
 
     def nn_all(self, op: str, *operands: SSAValue | None, **attrs: Any) -> tuple[SSAValue, ...]:
-        """All results of a new op.  Raises E04xx at the location."""
+        """Return all results of a new op.  Raises E04xx at the location."""
         kind = ops().get(op)
         if kind is None:
             raise Error("E0901", f"dialect nn has no op '{op}'", where=self.place_name)
@@ -52,30 +52,30 @@ class OpMaker(ABC):
         return spec_of(value.type)
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
-        """The sizes of a value's dimensions.  Raises E0401 if one depends on data."""
+        """Return the sizes of a value's dimensions.  Raises E0401 if one depends on data."""
         found = spec_of(value.type)
         if not found.is_static:
             raise Error("E0401", f"takes no tensor whose shape depends on data: {found}", where=self.place_name)
         return found.shape
 
     def rank(self, value: SSAValue) -> int:
-        """The number of a value's dimensions, which always is known."""
+        """Return the number of a value's dimensions, which always is known."""
         return spec_of(value.type).rank
 
     def dtype(self, value: SSAValue) -> np.dtype:
-        """The dtype of a value's elements."""
+        """Return the dtype of a value's elements."""
         return spec_of(value.type).dtype
 
     def reshape(self, value: SSAValue, *shape: int) -> SSAValue:
-        """The value in another shape; itself if it has that shape."""
+        """Return the value in another shape; itself if it has that shape."""
         return value if self.spec(value).shape == shape else self.nn("reshape", value, shape=shape)
 
     def cast(self, value: SSAValue, dtype: np.dtype) -> SSAValue:
-        """The value in another dtype; itself if it has that dtype."""
+        """Return the value in another dtype; itself if it has that dtype."""
         return value if self.dtype(value) == dtype else self.nn("cast", value, dtype=dtype)
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
-        """A constant of rank 0 in the dtype of another value."""
+        """Return a constant of rank 0 in the dtype of another value."""
         return self.constant(np.array(value).astype(self.dtype(like)))
 
 
@@ -91,7 +91,7 @@ def filled(b: OpMaker, value: float, like: SSAValue, shape: tuple[int, ...] | No
 
 
 def part(b: OpMaker, x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
-    """A range of one dimension; x itself if it is all of it."""
+    """Return a range of one dimension; x itself if it is all of it."""
     shape = b.shape(x)
     if size == shape[axis]:
         return x

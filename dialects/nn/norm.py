@@ -153,5 +153,5 @@ class RmsNormOp(NNOp):
 
 
 def _samples_are_outside(carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, axis: int) -> bool:
-    """Whether dimension 0 is not normalized, and the weights are the same for all samples."""
+    """Return whether dimension 0 is not normalized, and the weights are the same for all samples."""
     return carried[0] and axis_in(axis, result.rank) != 0 and all_follow_samples(operands, carried, result)

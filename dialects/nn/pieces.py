@@ -57,7 +57,7 @@ class SliceOp(ShapeOp):
 
 
 def _is_inside(length: int, start: int, size: int, step: int) -> bool:
-    """Whether `size` elements from `start` in steps lie inside a dimension."""
+    """Return whether `size` elements from `start` in steps lie inside a dimension."""
     if length == DYNAMIC:
         return (start, size, step) == (0, DYNAMIC, 1)
     if step == 0 or size < 0:
@@ -100,7 +100,7 @@ class ConcatOp(NNOp):
 
 
 def _joined(sizes: set[int]) -> int:
-    """The size that operands share in a dimension; an unknown one gives way.  Raises E0401."""
+    """Return the size that operands share in a dimension; an unknown one gives way.  Raises E0401."""
     known = sizes - {DYNAMIC}
     if len(known) > 1:
         raise Error("E0401", f"operands differ in a dimension that is not the axis: {', '.join(map(str, sorted(known)))}")

@@ -197,6 +197,6 @@ class CumprodOp(ScanOp):
 
 
 def _keeps_leading(carried: Sequence[bool], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> bool:
-    """Whether an op along one axis treats the indices of dimension 0 apart."""
+    """Return whether an op along one axis treats the indices of dimension 0 apart."""
     (x,) = operands
     return carried[0] and x is not None and axis_in(attrs["axis"], x.rank) != 0

@@ -96,7 +96,7 @@ class Pattern:
         self._first, self._last = self._emitted(_Parser(text).whole())
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text is one that the pattern describes.  Raises E0805 for text too long for it."""
+        """Return whether the whole text is one that the pattern describes.  Raises E0805 for text too long for it."""
         if len(text) * len(self._states) > MAX_STEPS:
             raise Error("E0805", f"a text of {len(text)} characters is too long for a pattern of {len(self._states)} states")
         current = self._closure({self._first}, text, 0)
@@ -112,7 +112,7 @@ class Pattern:
         return self._last in current
 
     def _closure(self, states: set[int], text: str, at: int) -> set[int]:
-        """All states that are reached without a character."""
+        """Return all states that are reached without a character."""
         seen, pending = set(states), list(states)
         while pending:
             state = self._states[pending.pop()]
@@ -176,7 +176,7 @@ class Pattern:
 
 
 def _holds(condition: str, text: str, at: int) -> bool:
-    """Whether a place in the text is what a part without a character asks for."""
+    """Return whether a place in the text is what a part without a character asks for."""
     if condition in "^$":
         return at == (0 if condition == "^" else len(text))
     word = _Set(_CLASSES["w"])
@@ -312,7 +312,7 @@ class _Parser:
         return part
 
     def _bounds(self) -> tuple[int, int | None]:
-        """How often, least and most."""
+        """Return how often, least and most."""
         if self._takes("*"):
             return 0, None
         if self._takes("+"):
@@ -337,7 +337,7 @@ class _Parser:
         return self._literal(self._character(character))
 
     def _character(self, character: str) -> str:
-        """What an escape stands for."""
+        """Return what an escape stands for."""
         if character == "x":
             braced = self._peek() == "{"
             end = self._text.find("}", self._at) if braced else self._at + 2
@@ -362,7 +362,7 @@ class _Parser:
         return _Set(self._folded(tuple(found)), outside)
 
     def _member(self) -> Ranges:
-        """One entry of a class: a range, a character, or a class with a name."""
+        """Return one entry of a class: a range, a character, or a class with a name."""
         if self._takes("[:"):
             end = self._text.find(":]", self._at)
             name = self._text[self._at : end] if end > 0 else ""

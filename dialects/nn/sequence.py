@@ -22,7 +22,7 @@ class SequenceOp(NNOp):
 
 
 def rank_of(flat: Spec, sizes: Spec) -> int:
-    """The rank of the tensors of a sequence.  Raises E0401, E0403."""
+    """Return the rank of the tensors of a sequence.  Raises E0401, E0403."""
     if sizes.dtype != INDEX_TYPE:
         raise Error("E0403", f"sizes are int64, not {sizes.dtype}")
     if flat.rank != 1 or sizes.rank != 2 or sizes.shape[1] == DYNAMIC:

@@ -16,7 +16,7 @@ from ttc.dialects.nn.base import TENSOR, NNOp
 
 
 def rescale_leading(shape: tuple[int, ...], size: int, new_size: int) -> tuple[int, ...]:
-    """The shape of new_size samples, given that of `size` samples which carries them in dimension 0."""
+    """Return the shape of new_size samples, given that of `size` samples which carries them in dimension 0."""
     return (shape[0] // size * new_size, *shape[1:])
 
 

@@ -25,7 +25,7 @@ _TOTAL = frozenset(
 
 
 def is_total(op: Operation) -> bool:
-    """Whether an op computes its results, of static shapes, from any data: it cannot fail, and changes nothing but its results."""
+    """Return whether an op computes its results, of static shapes, from any data: it cannot fail, and changes nothing but its results."""
     if isinstance(op, ConstantOp):
         return True
     specs = [spec_of(value.type) for value in (*op.operands, *op.results)]
@@ -43,7 +43,7 @@ def _is_plain(spec: Spec) -> bool:
 
 
 def _reads_inside(gather: NNOp) -> bool:
-    """Whether its indices are written out, and inside the dimension that they count."""
+    """Return whether its indices are written out, and inside the dimension that they count."""
     x, indices = gather.operands
     owner = indices.owner
     if not isinstance(owner, ConstantOp) or not isinstance(owner.value, LiteralAttr):

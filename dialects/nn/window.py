@@ -15,5 +15,5 @@ class Window:
     pads: tuple[int, ...]
 
     def reach(self) -> tuple[int, ...]:
-        """Elements from a window's first to its last, by dimension."""
+        """Return elements from a window's first to its last, by dimension."""
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))

@@ -90,7 +90,7 @@ class Tile(NamedTuple):
         return Tile(shape, self.format, self.tile, 1 if self.tile is None else max(1, min(self.fold, len(shape) - 1)))
 
     def with_(self, **changes: Any) -> Tile:
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed."""
         return self._replace(**changes)
 
 
@@ -125,18 +125,18 @@ class TileType(Data[Tile], TypeAttribute):
 
 @cache
 def tile_type(tile: Tile) -> TileType:
-    """The type attribute of a tile; one object a tile."""
+    """Return the type attribute of a tile; one object a tile."""
     return TileType(tile)
 
 
 @cache
 def _shaped(shape: tuple[int, ...], format_: str, tile: tuple[int, int] | None, fold: int) -> TileType:
-    """The type of that shape with the nearest fold that it can have."""
+    """Return the type of that shape with the nearest fold that it can have."""
     return tile_type(Tile((), format_, tile, fold).shaped(shape))
 
 
 def tile_of(value: SSAValue | Attribute) -> Tile:
-    """The tile of a value or type.  Raises E0302."""
+    """Return the tile of a value or type.  Raises E0302."""
     type_ = getattr(value, "type", value)
     if type(type_) is not TileType:
         raise Error("E0302", f"{type_} is not a type of dialect tile")
@@ -190,7 +190,7 @@ class TileOp(TtcOp):
 
     @classmethod
     def infer(cls, *operands: Tile | None, **attrs: Any) -> list[Shape]:
-        """Shapes of the results from operand tiles (None: absent) and plain attributes.  Raises E04xx, E0901."""
+        """Return shapes of the results from operand tiles (None: absent) and plain attributes.  Raises E04xx, E0901."""
         return fact_of(cls.name).shapes([None if x is None else x.shape for x in operands], attrs)
 
     @classmethod
@@ -240,7 +240,7 @@ _OPERANDS: Mapping[type[OperandDef], Callable[..., Any]] = {
 
 @cache
 def twin(mnemonic: str) -> type[TileOp]:
-    """The tile op that means what the nn op of its name does: a class of that op's operands and results, as tiles.
+    """Return the tile op that means what the nn op of its name does: a class of that op's operands and results, as tiles.
 
     An op needs a class of its own only where dialect nn has none like it, or where passes read its operands by name.
     Raises: E0901 if dialect nn has no op of that name, or nothing is stated about the tile op.
@@ -265,7 +265,7 @@ def twin(mnemonic: str) -> type[TileOp]:
 
 @cache
 def ops() -> dict[str, type[TileOp]]:
-    """All tile ops by mnemonic: the classes in the modules of this package, and twins of nn ops for all other facts."""
+    """Return all tile ops by mnemonic: the classes in the modules of this package, and twins of nn ops for all other facts."""
     found = collect_ops(package, "tile", TileOp)
     return found | {name: twin(name) for name in facts() if name not in found}
 

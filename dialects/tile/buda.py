@@ -60,7 +60,7 @@ VARIANTS.refuse("Buda has all variants of it", "to_host", "topk", "yield")
 
 
 def foreign(op: Operation) -> str | None:
-    """What of an op is not in the vocabulary; None if it is, or is no op of the device."""
+    """Return what of an op is not in the vocabulary; None if it is, or is no op of the device."""
     if not isinstance(op, TileOp) or isinstance(op, LeafOp) or is_view(op):
         return None
     mnemonic = op.name.partition(".")[2]
@@ -82,7 +82,7 @@ def _foreign_map(op: MapOp) -> str | None:
 
 
 def starts_at_zero(clip: dict[str, Any]) -> bool:
-    """Whether a clip with those attributes is one from 0 to some positive number."""
+    """Return whether a clip with those attributes is one from 0 to some positive number."""
     return clip.get("min") == 0 and clip.get("max", 0) > 0
 
 
@@ -109,7 +109,7 @@ def _foreign_product(op: MatmulOp | DepthwiseOp) -> str | None:
 
 
 def is_epilogue(activation: str | None, args: Sequence[float]) -> bool:
-    """Whether a product can apply an activation to its result: none, relu, or a clip from 0 to a positive number."""
+    """Return whether a product can apply an activation to its result: none, relu, or a clip from 0 to a positive number."""
     return activation in (None, "relu") or (activation == "clip" and len(args) == 2 and args[0] == 0 < args[1])
 
 

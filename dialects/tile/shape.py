@@ -24,17 +24,17 @@ class ViewOp(TileOp):
         return fact_of(self.name).role is Role.VIEW and (x.tile is None or self.keeps_tiles(x, y, x.tile))
 
     def keeps_tiles(self, x: Tile, y: Tile, tile: tuple[int, int]) -> bool:
-        """Whether the op takes whole tiles to whole tiles (transposed within, or one row or column of them broadcast)."""
+        """Return whether the op takes whole tiles to whole tiles (transposed within, or one row or column of them broadcast)."""
         return keeps_rows(x, y)
 
 
 def is_view(op: Operation) -> bool:
-    """Whether an op is a tile manipulation that a consumer can read through, instead of an op that moves data."""
+    """Return whether an op is a tile manipulation that a consumer can read through, instead of an op that moves data."""
     return isinstance(op, ViewOp) and op.is_view()
 
 
 def keeps_rows(x: Tile, y: Tile) -> bool:
-    """Whether two tiles of the same elements in row-major order differ at most in which whole tiles form a matrix."""
+    """Return whether two tiles of the same elements in row-major order differ at most in which whole tiles form a matrix."""
     _, x_rows, x_columns = x.matrix()
     _, y_rows, y_columns = y.matrix()
     aligned = x_rows == y_rows or (x.tile is not None and x_rows % x.tile[0] == 0 and y_rows % x.tile[0] == 0)
@@ -175,14 +175,14 @@ class ConcatOp(TileOp):
 
 
 def _same_stack(stack: Tile, side: Tile, tile: tuple[int, int]) -> bool:
-    """Whether matrices that lie side by side in `side`, and one on another in `stack`, are made of the same whole tiles."""
+    """Return whether matrices that lie side by side in `side`, and one on another in `stack`, are made of the same whole tiles."""
     rows, side_rows = stack.matrix()[1], side.matrix()[1]
     aligned = rows == side_rows or (rows % tile[0] == 0 and side_rows % tile[0] == 0)
     return aligned and rows == stack.shape[-2] and stack.shape[-1] % tile[1] == 0
 
 
 def _repeats_whole(dims: Sequence[tuple[int, int]], block: int) -> bool:
-    """Whether dimensions (before, after) repeat all they hold, in blocks of that many elements: the repeated ones come first."""
+    """Return whether dimensions (before, after) repeat all they hold, in blocks of that many elements: the repeated ones come first."""
     first_kept = next((i for i, (before, after) in enumerate(dims) if before > 1), len(dims))
     repeated = any(before != after for before, after in dims)
     inner = prod(before for before, _ in dims)

@@ -85,7 +85,7 @@ def _accumulate(graph: GraphOp, rewriter: Rewriter) -> None:
 
 
 def _adds_up(op: NetlistOp) -> bool:
-    """Whether an op sums products of floating-point numbers over more than one tile."""
+    """Return whether an op sums products of floating-point numbers over more than one tile."""
     main = main_op(op)
     if main.name not in SUMS:
         return False

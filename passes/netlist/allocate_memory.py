@@ -91,7 +91,7 @@ class _Allocator:
         self.demands = Demands(unit.target, self.uses, max(horizon(list(spans.values())), max(executed, default=0) + 1))
 
     def is_reached(self, queue: QueueOp) -> bool:
-        """Whether cores read or write a queue."""
+        """Return whether cores read or write a queue."""
         return queue.sym in self.uses and self.uses[queue.sym].on_device
 
     def dram(self, queues: Sequence[QueueOp], chip: int, placement: str, chips: int) -> None:
@@ -145,7 +145,7 @@ class _Allocator:
 
 
 def _channel(queue: QueueOp, rules: tuple[QueueRule, ...], memory: ChannelMemory, target: Target) -> int | None:
-    """The channel that rules ask for, counted from the memory's first.  Raises E0504 for one that is not there."""
+    """Return the channel that rules ask for, counted from the memory's first.  Raises E0504 for one that is not there."""
     asked = settle(rules, names_of(queue.sym, queue.kind, source_names(queue.location))).channel
     if asked is None or asked - memory.first_channel in range(len(memory.bases)):
         return None if asked is None else asked - memory.first_channel

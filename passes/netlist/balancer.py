@@ -50,7 +50,7 @@ class Balancer:
                 Splitter(self.unit.module, graph).split([len(e.ops) for e in epochs])
 
     def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
-        """A graph's problem and the epochs found for it."""
+        """Return a graph's problem and the epochs found for it."""
         with self.rewriter.part("candidates"):
             problem = builder.problem(graph)
         with self.rewriter.part("epochs"):

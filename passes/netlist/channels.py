@@ -63,7 +63,7 @@ class Channels:
         self.capacity = np.array(self.capacity_bytes, np.int64)
 
     def choose(self, demand: ChannelDemand, banned: frozenset[int] = frozenset()) -> int | None:
-        """A channel for one more buffer, which it holds from now on; None if no channel but those banned has room."""
+        """Return a channel for one more buffer, which it holds from now on; None if no channel but those banned has room."""
         alive = self.live[:, demand.first : demand.last + 1].max(axis=1)
         able = [c for c in np.flatnonzero(alive + demand.size_bytes <= self.capacity).tolist() if c not in banned]
         if demand.channel is not None:
@@ -93,7 +93,7 @@ class Channels:
                 return self._idlest(demand, able, alive)
 
     def _next(self, turn: int | None, able: list[int], side: range) -> int:
-        """The channel whose turn it is among those of a side, or the first one after it that has room."""
+        """Return the channel whose turn it is among those of a side, or the first one after it that has room."""
         start = self.turns.get(turn, 0)
         order = [side[(start + i) % len(side)] for i in range(len(side))]
         chosen = next((c for c in order if c in able), able[0])

@@ -71,7 +71,7 @@ class ChipAssigner:
         self.remark(sizes, found)
 
     def has_states(self) -> bool:
-        """Whether the program reads or updates states."""
+        """Return whether the program reads or updates states."""
         queues = queues_of(self.unit.module)
         ports = [port.queue for graph in self.executed for port in (*graph.reads, *graph.writes)]
         return any(queues[name].kind == "state" for name in ports) or any(r.kind == "state" for r in self.program.outputs)
@@ -148,7 +148,7 @@ class _Times:
         self.known: dict[tuple[int, int], tuple[float, float]] = {}
 
     def weights(self) -> list[float]:
-        """An estimate for each op: its part of the time of the epoch it is in on a single chip."""
+        """Return an estimate for each op: its part of the time of the epoch it is in on a single chip."""
         found: list[float] = []
         for problem in self.problems:
             for epoch in cut(problem, EFFORTS[0]):
@@ -161,12 +161,12 @@ class _Times:
         return self.measure(begin, end)[0]
 
     def fixed(self, sizes: Sequence[int]) -> list[float]:
-        """Cycles of each stage that do not grow with microbatches: switches between epochs, and the first one's way through each."""
+        """Return cycles of each stage that do not grow with microbatches: switches between epochs, and the first one's way through each."""
         bounds = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
         return [self.measure(begin, end)[1] for begin, end in bounds]
 
     def measure(self, begin: int, end: int) -> tuple[float, float]:
-        """Cycles of a stage, and those of them that do not grow with microbatches."""
+        """Return cycles of a stage, and those of them that do not grow with microbatches."""
         if (begin, end) not in self.known:
             total = fixed = last = 0.0
             position = 0
@@ -184,7 +184,7 @@ class _Times:
 
 
 def _crossing(problem: Problem, links: int) -> list[float]:
-    """Cycles in which so many Ethernet links carry the results that ops before each op pass to it and those behind it."""
+    """Return cycles in which so many Ethernet links carry the results that ops before each op pass to it and those behind it."""
     changes = [0] * (len(problem.nodes) + 1)
     for number, last in enumerate(problem.last_reader):
         if last > number:

@@ -65,14 +65,14 @@ class ChipQueues:
         return found
 
     def value(self, queue: QueueOp, read: ReadOp) -> SSAValue:
-        """What fills the queues of other chips: what is written to the first one, or else what an op passes on there."""
+        """Return what fills the queues of other chips: what is written to the first one, or else what an op passes on there."""
         written = self.written.get(queue.sym)
         if written is not None:
             return written
         return self.passing(_graph_of(read), read.value, queue).result
 
     def passing(self, graph: GraphOp, value: SSAValue, queue: QueueOp) -> NetlistOp:
-        """An op behind a graph's ops that copies a value."""
+        """Return an op behind a graph's ops that copies a value."""
         work = Block(arg_types=[value.type])
         copy = MapOp.build(work.args[0], location=queue.location, fn="identity")
         work.add_op(copy)
@@ -85,7 +85,7 @@ class ChipQueues:
         return op
 
     def copy(self, queue: QueueOp, chip: int, value: SSAValue | None) -> QueueOp:
-        """The queue of one more chip; filled as the first is, or with a value of a graph."""
+        """Return the queue of one more chip; filled as the first is, or with a value of a graph."""
         name = self.fresh(f"{queue.sym}_chip{chip}")
         if value is None:
             made = QueueOp.build(name, queue.kind, queue.tensor, type=queue.type, location=queue.location, key=queue.key)

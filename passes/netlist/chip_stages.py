@@ -15,7 +15,7 @@ SWEEPS = 2
 
 
 def partition(weights: Sequence[int], stages: int, breaks: Collection[int] = ()) -> list[int]:
-    """Sizes of at most so many runs of consecutive ops, the heaviest run as light as possible.
+    """Return sizes of at most so many runs of consecutive ops, the heaviest run as light as possible.
 
     weights: of the ops; breaks: numbers of ops that must begin a run, fewer than `stages`.
     """
@@ -43,7 +43,7 @@ def _runs(weights: Sequence[int], most: int, breaks: Collection[int]) -> list[in
 
 
 def moved(sizes: Sequence[int], weights: Sequence[int], breaks: Collection[int], crossing: Sequence[float]) -> list[int]:
-    """Sizes after each border has gone, one by one, to the op near it where the slower of its two stages takes the least time.
+    """Return sizes after each border has gone, one by one, to the op near it where the slower of its two stages takes the least time.
 
     crossing: what passing on values takes at a border before each op, which the stage before it bears.
     """
@@ -66,7 +66,7 @@ def moved(sizes: Sequence[int], weights: Sequence[int], breaks: Collection[int],
 def balanced(
     weights: Sequence[float], stages: int, breaks: Collection[int], time: Callable[[int, int], float], crossing: Sequence[float]
 ) -> tuple[list[int], list[float]]:
-    """Sizes of the stages, and the time of each, for the shortest slowest stage found.
+    """Return sizes of the stages, and the time of each, for the shortest slowest stage found.
 
     weights: estimates for single ops; time: what a stage of ops [begin, end) takes; crossing: what passing values on takes at a border
     before each op.  What stages are found to take corrects the weights of their ops, a few times.

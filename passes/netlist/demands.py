@@ -98,7 +98,7 @@ class Demands:
     known: dict[tuple[Grid, ...], tuple[int, ...]] = field(default_factory=dict)
 
     def of(self, queue: QueueOp, span: Span | None, channel: int | None) -> ChannelDemand:
-        """What a queue asks for.  channel: the one it must lie in, None: any."""
+        """Return what a queue asks for.  channel: the one it must lie in, None: any."""
         rows, cols = queue.grid or (1, 1)
         first, last = span or (0, self.horizon - 1)
         size, use = queue.buffer_bytes or 0, self.uses.get(queue.sym, QueueUse())

@@ -24,7 +24,7 @@ class Timeline:
     loops: tuple[Span, ...]
 
     def stretched(self, first: int, last: int, *, outside: bool) -> Span:
-        """The span from a first to a last use, stretched by loops: what a loop runs again must find what it found before.
+        """Return the span from a first to a last use, stretched by loops: what a loop runs again must find what it found before.
 
         A loop that holds all uses of an edge writes it anew each time; outside: the host fills or reads the queue, once for all rounds.
         """
@@ -62,7 +62,7 @@ def epochs_of(module: ModuleOp) -> dict[str, list[int]]:
 
 
 def rounds_of(module: ModuleOp) -> dict[str, int]:
-    """How often loops run each graph in a call, as far as their counts are numbers; the most of all programs."""
+    """Return how often loops run each graph in a call, as far as their counts are numbers; the most of all programs."""
     found: dict[str, int] = {}
     for program in programs_of(module).values():
         counts = [1]
@@ -114,7 +114,7 @@ def _on_host(graph: GraphOp) -> bool:
 
 
 def _between_chips(module: ModuleOp) -> set[str]:
-    """Queues that a graph on another chip writes."""
+    """Return queues that a graph on another chip writes."""
     queues: dict[str, QueueOp] = queues_of(module)
     return {
         write.queue

@@ -102,7 +102,7 @@ class _Taken:
         self.rows = np.empty((4, self.room), np.int64)
 
     def place(self, block: MemoryBlock, base: int, *, tightest: bool) -> int:
-        """The address given to a block, which is taken from now on."""
+        """Return the address given to a block, which is taken from now on."""
         rows = self.rows[:, : self.count]
         alive = rows[:, (rows[2] <= block.last) & (rows[3] >= block.first)]
         lows = np.concatenate(([base], np.maximum.accumulate(alive[1])))

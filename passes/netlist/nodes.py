@@ -31,7 +31,7 @@ class ProblemBuilder:
     known: dict[tuple[object, ...], tuple[int, Blockings]] = field(default_factory=dict)
 
     def problem(self, graph: GraphOp) -> Problem:
-        """The ops of a graph as nodes."""
+        """Return the ops of a graph as nodes."""
         queues = queues_of(self.unit.module)
         numbers: dict[SSAValue, int] = {op.result: number for number, op in enumerate(graph.ops)}
         written = {write.value for write in graph.writes}
@@ -40,7 +40,7 @@ class ProblemBuilder:
         return Problem(nodes, self.unit.target, graph.input_count)
 
     def node(self, op: NetlistOp, numbers: Mapping[SSAValue, int], queues: Mapping[str, QueueOp], *, stored: bool) -> ProblemNode:
-        """One op as a node.  numbers: of the results of the graph's ops."""
+        """Return one op as a node.  numbers: of the results of the graph's ops."""
         weights = frozenset(i for i, value in enumerate(op.operands) if _is_weight(value, queues))
         limits = self.overrides.limits(op)
         kind, found = self.candidates(op, weights, limits)
@@ -70,7 +70,7 @@ class ProblemBuilder:
         return self.known[key]
 
     def size_bytes(self, tensor: TensorType) -> int:
-        """Bytes of a tensor in DRAM, padding included."""
+        """Return bytes of a tensor in DRAM, padding included."""
         if tensor.layout == "rows":
             return format_named(tensor.format).size_bytes(tensor.shape) if -1 not in tensor.shape else 0
         t, rows, cols = tensor.tile_dims()
@@ -78,6 +78,6 @@ class ProblemBuilder:
 
 
 def _is_weight(value: SSAValue, queues: Mapping[str, QueueOp]) -> bool:
-    """Whether a value is read in place by every microbatch."""
+    """Return whether a value is read in place by every microbatch."""
     owner = value.owner
     return isinstance(owner, ReadOp) and (queue := queues.get(owner.queue)) is not None and queue.type == "ram"

@@ -70,7 +70,7 @@ class Overrides:
                 raise Error("E0504", f"no op on the device is meant by the rule of placement: {rule.shown}", hint=self.near(rule))
 
     def near(self, rule: PlacementRule) -> str | None:
-        """The source name that comes closest to what a rule means."""
+        """Return the source name that comes closest to what a rule means."""
         plain = re.sub(r"[*?\[\]]", "", rule.name)
         if not plain or not self.names:
             return None
@@ -80,7 +80,7 @@ class Overrides:
 
 
 def breaks(rules: Sequence[PlacementRule], ops: Sequence[NetlistOp], what: str) -> set[int]:
-    """Numbers of ops that a rule with that setting matches while it does not match the op before."""
+    """Return numbers of ops that a rule with that setting matches while it does not match the op before."""
     found: set[int] = set()
     breaking = [rule for rule in rules if getattr(rule, what) is not None]
     for number, op in enumerate(ops) if breaking else ():
@@ -93,5 +93,5 @@ def breaks(rules: Sequence[PlacementRule], ops: Sequence[NetlistOp], what: str) 
 
 
 def op_names(op: NetlistOp) -> tuple[str, ...]:
-    """What rules may call an op: its source names and its own."""
+    """Return what rules may call an op: its source names and its own."""
     return (*source_names(op.location), op.sym)

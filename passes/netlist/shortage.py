@@ -19,7 +19,7 @@ HOST_FILLED = ("input", "output")
 
 
 def size_bytes(queue: QueueOp) -> int:
-    """Bytes of all buffers of a queue."""
+    """Return bytes of all buffers of a queue."""
     rows, cols = queue.grid or (1, 1)
     return (queue.buffer_bytes or 0) * rows * cols
 
@@ -54,7 +54,7 @@ def _line(queue: QueueOp) -> str:
 
 
 def _help(queues: Sequence[QueueOp], target: Target, chips: int, *, by_channel: bool) -> str:
-    """What would help, the most effective first."""
+    """Return what would help, the most effective first."""
     found: list[tuple[int, str]] = []
     wide = [q for q in queues if (f := format_named(plain_type(q.tensor).format)).is_float and f.data_bytes(32, 32) > 32 * 32 * 2]
     ratio = format_named(SMALL).data_bytes(32, 32) / format_named("Float32").data_bytes(32, 32)

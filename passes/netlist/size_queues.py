@@ -93,7 +93,7 @@ def _counts(module: ModuleOp) -> dict[str, int]:
 
 
 def _homes(graphs: list[GraphOp]) -> dict[str, int]:
-    """The chip of each queue that a device graph touches: of the graph that reads it, else of the one that writes it."""
+    """Return the chip of each queue that a device graph touches: of the graph that reads it, else of the one that writes it."""
     on_device = [graph for graph in graphs if any(isinstance(op.place, Grid) for op in graph.ops)]
     written = {write.queue: graph.chip for graph in on_device for write in graph.writes}
     return written | {read.queue: graph.chip for graph in on_device for read in graph.reads}

@@ -77,7 +77,7 @@ class Splitter:
                 op.operands[index] = reads[key]
 
     def edge(self, op: NetlistOp, graph: GraphOp) -> QueueOp:
-        """A queue for the result of an op that a later epoch reads."""
+        """Return a queue for the result of an op that a later epoch reads."""
         queue = QueueOp.build(free_name(f"{op.sym}_q", self.taken), "edge", op.result.type, location=op.location)
         self.taken.add(queue.sym)
         self.module.body.block.insert_ops_after([queue], self.last)
@@ -86,7 +86,7 @@ class Splitter:
         return queue
 
     def read(self, graph: GraphOp, queue: str, value: SSAValue) -> SSAValue:
-        """A value of a graph that it reads from a queue."""
+        """Return a value of a graph that it reads from a queue."""
         owner = value.owner
         read = ReadOp.build(queue, value.type, owner.location if isinstance(owner, Operation) else None)
         first = graph.block.first_op

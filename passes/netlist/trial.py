@@ -68,7 +68,7 @@ class Trial:
                 self.add_queue(write.queue, plain_type(write.value.type))
 
     def source(self, value: SSAValue) -> str:
-        """The queue or op that a value comes from."""
+        """Return the queue or op that a value comes from."""
         owner = value.owner
         if isinstance(owner, ReadOp):
             self.add_queue(owner.queue, plain_type(value.type))
@@ -81,7 +81,7 @@ class Trial:
         self.queues.setdefault(name, self.queue(name, type_, tensor, "host" if tensor.layout == "rows" else "dram"))
 
     def queue(self, name: str, type_: str, tensor: TensorType, space: str) -> Queue:
-        """A queue over all channels, as far as it has tiles."""
+        """Return a queue over all channels, as far as it has tiles."""
         channels = self.unit.target.dram_channels
         grid, blocking = ((1, 1), None) if tensor.layout == "rows" else spread(tensor, channels)
         first = len(self.queues)  # queues begin in one channel after another
@@ -106,7 +106,7 @@ class Trial:
         )
 
     def judge(self, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
-        """The ops with the buffers that joined paths need, and the cycles of their epoch, the switch to it included.
+        """Return the ops with the buffers that joined paths need, and the cycles of their epoch, the switch to it included.
 
         An epoch that would come to a standstill takes forever.
         """
@@ -127,7 +127,7 @@ class Trial:
         return best
 
     def roomy(self, number: int, member: ForkMember, entry: Placed) -> ForkMember:
-        """An op of an epoch with room for as many microbatches as a rule asks for.  Raises E0504 if L1 has not got it."""
+        """Return an op of an epoch with room for as many microbatches as a rule asks for.  Raises E0504 if L1 has not got it."""
         limits = self.limits.get(number)
         if limits is None or limits.buffer is None:
             return member
@@ -145,7 +145,7 @@ class Trial:
         return replace(member, buffers=tuple(buffers), free_bytes=free)
 
     def placed_ops(self, begin: int, placed: Sequence[Placed]) -> list[Op]:
-        """The plain ops of an epoch at their places; what comes from outside comes from queues."""
+        """Return the plain ops of an epoch at their places; what comes from outside comes from queues."""
         inside = {op.sym for op in self.ops[begin : begin + len(placed)]}
         found: list[Op] = []
         for number, entry in enumerate(placed, begin):
@@ -156,7 +156,7 @@ class Trial:
         return found
 
     def members(self, begin: int, ops: Sequence[Op]) -> list[ForkMember]:
-        """The ops of an epoch as waiting depends on them."""
+        """Return the ops of an epoch as waiting depends on them."""
         numbers = {op.name: number for number, op in enumerate(ops)}
         found: list[ForkMember] = []
         for op in ops:
@@ -169,7 +169,7 @@ class Trial:
         return found
 
     def cost(self, begin: int, ops: Sequence[Op]) -> EpochCost:
-        """What the epoch of these ops costs, the switch to it not included."""
+        """Return what the epoch of these ops costs, the switch to it not included."""
         queues = dict(self.queues)
         writes: list[tuple[str, str]] = []
         first = 0

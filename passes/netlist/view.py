@@ -17,7 +17,7 @@ from ttc.runtime.perf.base import OpView
 
 
 def main_op(op: NetlistOp) -> TtcOp:
-    """The op that computes the result.  Raises E0302."""
+    """Return the op that computes the result.  Raises E0302."""
     last = op.work.block.last_op
     owner = last.operands[0].owner if last is not None and last.operands else None
     if not isinstance(owner, TtcOp):
@@ -26,12 +26,12 @@ def main_op(op: NetlistOp) -> TtcOp:
 
 
 def on_host(graph: GraphOp) -> bool:
-    """Whether a graph's ops are for the host: nn ops, or borders to them."""
+    """Return whether a graph's ops are for the host: nn ops, or borders to them."""
     return any(not is_tile_compute(main_op(op)) for op in graph.ops)
 
 
 def view_of(op: NetlistOp) -> OpView:
-    """What blocking and cost depend on."""
+    """Return what blocking and cost depend on."""
     main = main_op(op)
     return OpView(
         main.name.partition(".")[2],
@@ -46,13 +46,13 @@ def view_of(op: NetlistOp) -> OpView:
 
 
 def in_l1(op: NetlistOp) -> bool:
-    """Whether packers add up the op's partial sums in L1."""
+    """Return whether packers add up the op's partial sums in L1."""
     given = dict(op.settings or ()).get("attributes", ())
     return isinstance(given, tuple) and ("l1_acc", True) in given
 
 
 def identity_of(view: OpView) -> tuple[object, ...]:
-    """A key that is equal for ops that block and cost the same."""
+    """Return a key that is equal for ops that block and cost the same."""
     body = None if view.body is None else tuple((w.op, w.attrs.get("fn")) for w in view.body.works)
     return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate, view.l1_acc
 

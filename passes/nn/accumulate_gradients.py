@@ -170,7 +170,7 @@ class _Gradients:
         return count
 
     def _share(self, entry: OpenEntry, count: SSAValue | None) -> SSAValue | None:
-        """What gradients are divided by: the count, at least a little, as sums are 0 where it is 0, and the scale."""
+        """Return what gradients are divided by: the count, at least a little, as sums are 0 where it is 0, and the scale."""
         maker = self._maker(entry, f"optimizer.{COUNT}")
         if count is not None:
             count = maker.nn("maximum", count, maker.scalar(LEAST, count))
@@ -206,7 +206,7 @@ def _divided(maker: BlockMaker, value: SSAValue, share: SSAValue | None) -> SSAV
 
 
 def _unrolled(entry: OpenEntry, microbatches: int, rows: int | None, unit: Unit, gradients: Collection[str]) -> OpenEntry:
-    """The entry for several microbatches: inputs hold their rows one after another; states go from each to the next.
+    """Return the entry for several microbatches: inputs hold their rows one after another; states go from each to the next.
 
     gradients: outputs that are added, as losses and counts are.
     """
@@ -239,7 +239,7 @@ def _unrolled(entry: OpenEntry, microbatches: int, rows: int | None, unit: Unit,
 
 
 def _widened(spec: Spec, rows: int, microbatches: int) -> Spec:
-    """The type of an input of several microbatches."""
+    """Return the type of an input of several microbatches."""
     return Spec((rows * microbatches, *spec.shape[1:]), spec.dtype) if spec.shape[:1] == (rows,) else spec
 
 
@@ -266,12 +266,12 @@ def _copy(
 
 
 def _identity(leaf: LeafOp) -> tuple[str, object]:
-    """What two leaves have in common that are one."""
+    """Return what two leaves have in common that are one."""
     return leaf.name, leaf.sym.data if isinstance(leaf, ParamOp | StateOp) else leaf.value
 
 
 def _together(maker: BlockMaker, port: Port, values: Sequence[SSAValue], rows: int, *, added: bool) -> SSAValue:
-    """One result of all microbatches: their sum, their rows one after another, or that of the last, which alone updates states."""
+    """Return one result of all microbatches: their sum, their rows one after another, or that of the last, which alone updates states."""
     first = spec_of(values[0].type)
     if port.updates is not None:
         return values[-1]

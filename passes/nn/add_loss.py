@@ -110,7 +110,7 @@ class AddLoss(Pass):
 
 
 def _output(entry: OpenEntry, loss: Loss, asked: str | None) -> tuple[str, SSAValue]:
-    """The output that the loss is of.  Raises E0206 if it is not known which."""
+    """Return the output that the loss is of.  Raises E0206 if it is not known which."""
     named = {port.name: value for port, value in entry.results if port.updates is None}
     wanted = asked or (loss.name if isinstance(loss, Output) else None)
     if wanted:
@@ -136,7 +136,7 @@ def _output(entry: OpenEntry, loss: Loss, asked: str | None) -> tuple[str, SSAVa
 
 
 def _given_losses(named: Mapping[str, SSAValue], found: list[str]) -> list[str]:
-    """The output that a model gives as its loss: that of its marks, or the one called loss, or the only number."""
+    """Return the output that a model gives as its loss: that of its marks, or the one called loss, or the only number."""
     for name in (MARKED, "loss"):
         if name in found:
             return [name]
@@ -145,7 +145,7 @@ def _given_losses(named: Mapping[str, SSAValue], found: list[str]) -> list[str]:
 
 
 def _unmarked(entry: OpenEntry) -> Error:
-    """The error of a model that marks no loss: it names the outputs that could be one."""
+    """Return the error of a model that marks no loss: it names the outputs that could be one."""
     numbers = [(port.name, value) for port, value in entry.results if port.updates is None and is_differentiable(spec_of(value.type))]
     places = [
         f"'{name}' ({where(value.owner)})"

@@ -104,7 +104,7 @@ class Group:
 
 
 def _groups(rows: Sequence[Sequence[str]], known: Mapping[str, ParamOp], functions: Sequence[FuncOp]) -> list[Group]:
-    """The groups that options describe.  Raises E0101, and E0206 for unknown parameters and those without gradients."""
+    """Return the groups that options describe.  Raises E0101, and E0206 for unknown parameters and those without gradients."""
     optimizers = [optimizer_of_text(row[0]) for row in rows]
     if len({optimizer.structure() for optimizer in optimizers}) != 1:
         raise Error("E0101", "groups of parameters have optimizers that differ in more than numbers")
@@ -235,7 +235,7 @@ class _Guard:
 
     @staticmethod
     def of(entry: OpenEntry, maker: BlockMaker, states: States, gradients: Iterable[SSAValue]) -> _Guard:
-        """The guard of an entry function, which also changes the scale."""
+        """Return the guard of an entry function, which also changes the scale."""
         scale = next((leaf.result for leaf in entry.leaves() if leaf.sym.data == SCALE), None)
         if scale is None:
             return _Guard(maker, None)
@@ -257,7 +257,7 @@ class _Guard:
         return _Guard(maker, fine.value)
 
     def kept(self, new: SSAValue, old: SSAValue) -> SSAValue:
-        """The new value where all gradients are finite, else the old one."""
+        """Return the new value where all gradients are finite, else the old one."""
         return new if self.fine is None else self.maker.nn("where", self.fine, new, old)
 
 

@@ -58,7 +58,7 @@ def masked(value: SSAValue, weights: WeightStore) -> Iterator[tuple[SSAValue, Ma
 
 
 def added_up(anchor: Operation, masks: Sequence[Mask], rewriter: Rewriter) -> SSAValue | None:
-    """One value to be added to the scores for all masks, before the anchor; None without masks."""
+    """Return one value to be added to the scores for all masks, before the anchor; None without masks."""
     total: SSAValue | None = None
     for mask in masks:
         value = mask.value if mask.number is None else _chosen(anchor, mask, mask.number, rewriter)
@@ -80,20 +80,20 @@ def _scalar(anchor: Operation, value: np.ndarray, rewriter: Rewriter) -> SSAValu
 
 
 def _keeps_shape(mask: SSAValue, scores: SSAValue) -> bool:
-    """Whether broadcasting the mask keeps the shape of the scores."""
+    """Return whether broadcasting the mask keeps the shape of the scores."""
     shape, wanted = shape_of(mask), shape_of(scores)
     return len(shape) <= len(wanted) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(wanted), strict=False))
 
 
 def _lean(mask: SSAValue) -> SSAValue:
-    """The mask before it was expanded, which attention does itself."""
+    """Return the mask before it was expanded, which attention does itself."""
     while isinstance(mask.owner, ExpandOp) and len(shape_of(mask.owner.operands[0])) == len(shape_of(mask)):
         mask = mask.owner.operands[0]
     return mask
 
 
 def _rows_stand(condition: SSAValue, columns: int, weights: WeightStore, *, erased: bool) -> bool:
-    """Whether a constant condition leaves at least one score of every row as it is."""
+    """Return whether a constant condition leaves at least one score of every row as it is."""
     array = constant_array(condition, weights, MAX_READ)
     if array is None or array.ndim == 0 or array.shape[-1] not in (1, columns):
         return False

@@ -134,7 +134,7 @@ class _Layout:
             self._read_plain(op)
 
     def _turns(self, op: TransposeOp) -> bool:
-        """Whether the op moves the last dimension of maps to place 1, so that what it reads is the twin of what it gives."""
+        """Return whether the op moves the last dimension of maps to place 1, so that what it reads is the twin of what it gives."""
         x, y = op.operands[0], op.results[0]
         rank = len(shape_of(x))
         if rank < 4 or x in self.twins or perm_of(op) != inverse(channels_last(rank)):
@@ -142,7 +142,7 @@ class _Layout:
         return self._is_turned(y, x)
 
     def _unflattens(self, op: ReshapeOp) -> bool:
-        """Whether the op makes maps [n, c, h, w] of transposed tokens [n, h * w, c], which are the twin but for shape."""
+        """Return whether the op makes maps [n, c, h, w] of transposed tokens [n, h * w, c], which are the twin but for shape."""
         turn, wanted = owner(op.operands[0], TransposeOp), shape_of(op.results[0])
         if turn is None or perm_of(turn) != (0, 2, 1) or op.operands[0] in self.twins or len(wanted) < 4:
             return False
@@ -160,7 +160,7 @@ class _Layout:
     # ---- values ------------------------------------------------------------------------------------------------------------------
 
     def twin(self, value: SSAValue, anchor: Operation, rank: int) -> SSAValue:
-        """The value as an operand, broadcast to a rank, of an op that works with channels last."""
+        """Return the value as an operand, broadcast to a rank, of an op that works with channels last."""
         shape = shape_of(value)
         if len(shape) < rank:
             if all(size == 1 for size in shape):
@@ -198,7 +198,7 @@ class _Layout:
             op.operands = operands
 
     def plain_value(self, value: SSAValue, reader: Operation) -> SSAValue:
-        """The value in its own layout, for an op that reads it so."""
+        """Return the value in its own layout, for an op that reads it so."""
         twin = self.twins.get(value)
         if twin is None:
             return value
@@ -213,7 +213,7 @@ class _Layout:
 
 
 def _after(value: SSAValue, reader: Operation) -> Operation:
-    """The op before which a value made of `value` is defined for all its readers: the next after its definition."""
+    """Return the op before which a value made of `value` is defined for all its readers: the next after its definition."""
     owner = value.owner
     following = owner.first_op if isinstance(owner, Block) else owner.next_op
     return reader if following is None or following.parent is not reader.parent else following
@@ -261,7 +261,7 @@ def _along_axis(layout: _Layout, op: NNOp) -> bool:
 
 
 def _by_dimension(layout: _Layout, op: NNOp) -> bool:
-    """Ops with numbers a dimension: pad, slice, repeat."""
+    """Return ops with numbers a dimension: pad, slice, repeat."""
     perm = channels_last(len(shape_of(op.results[0])))
     changed = {name: composed(value, perm) for name, value in op.plain_attrs().items() if isinstance(value, tuple)}
     new = rebuilt(layout.rewriter, op, op, (layout.twin(op.operands[0], op, len(perm)),), (op,), **changed)
@@ -278,7 +278,7 @@ def _resize(layout: _Layout, op: ResizeOp) -> bool:
 
 
 def _reduce(layout: _Layout, op: NNOp) -> bool:
-    """Ops that bring dimensions to one element: reductions over axes, places along an axis."""
+    """Return ops that bring dimensions to one element: reductions over axes, places along an axis."""
     rank = len(shape_of(op.operands[0]))
     perm = channels_last(rank)
     one = attr(op, "axis")
@@ -321,20 +321,20 @@ def _reshape(layout: _Layout, op: ReshapeOp) -> bool:
 
 
 def _layer_norm(layout: _Layout, op: LayerNormOp) -> bool:
-    """A normalization of the pixels of every channel."""
+    """Return a normalization of the pixels of every channel."""
     norm = group_norm(op)
     return norm is not None and _group_norm(layout, norm, layout.twins[op.operands[0]])
 
 
 def _group_norm(layout: _Layout, norm: GroupNorm, twin: SSAValue) -> bool:
-    """The result of a normalization, of which the ops on the way stand for nothing."""
+    """Return the result of a normalization, of which the ops on the way stand for nothing."""
     *inner, last = norm.ops
     layout.replaced += inner
     return layout.carried(last, [normalized(layout.rewriter, norm, twin)])
 
 
 def _flatten(layout: _Layout, op: ReshapeOp, twin: SSAValue, shape: Sequence[int]) -> bool:
-    """A flattening that only matmuls with constant weights read: their rows are permuted instead."""
+    """Return a flattening that only matmuls with constant weights read: their rows are permuted instead."""
     found = users(op.results[0])
     readers = [reader for reader in found if isinstance(reader, MatmulOp) and _takes_permuted(layout, reader, op.results[0])]
     if not readers or len(readers) != len(found):
@@ -355,7 +355,7 @@ def _takes_permuted(layout: _Layout, reader: MatmulOp, flat: SSAValue) -> bool:
 
 
 def _permuted_rows(rewriter: Rewriter, reader: MatmulOp, shape: Sequence[int]) -> SSAValue:
-    """The matmul's weights with the rows that were in order [c, h, w] in order [h, w, c]."""
+    """Return the matmul's weights with the rows that were in order [c, h, w] in order [h, w, c]."""
     weights = reader.operands[1]
     apart = shape[1:]
     rows = list(range(len(apart)))

@@ -102,13 +102,13 @@ class ClipGradients(Pass):
 
 
 def _within(b: BlockMaker, value: SSAValue, most: SSAValue) -> SSAValue:
-    """Numbers from -most to most."""
+    """Return numbers from -most to most."""
     bound = b.cast(most, b.dtype(value))
     return b.nn("minimum", b.nn("maximum", value, b.nn("neg", bound)), bound)
 
 
 def _norm(b: BlockMaker, values: list[SSAValue]) -> SSAValue:
-    """The Euclidean norm of all numbers together, in float32."""
+    """Return the Euclidean norm of all numbers together, in float32."""
     total: SSAValue | None = None
     for value in values:
         wide = b.cast(value, np.dtype(np.float32))

@@ -208,7 +208,7 @@ class _Outliner:
         return LiteralAttr.of(value)
 
     def _body(self, op: Operation, expression: list[Operation]) -> Block:
-        """The expression as the block of a function; derived leaves are replaced by what derives them."""
+        """Return the expression as the block of a function; derived leaves are replaced by what derives them."""
         block = Block()
         values: dict[SSAValue, SSAValue] = {}
         for inner in expression:
@@ -229,13 +229,13 @@ class _Outliner:
 
 
 def _number_in(symbol: str) -> int:
-    """The number in the name of a derived tensor's function; -1 in a name not given here."""
+    """Return the number in the name of a derived tensor's function; -1 in a name not given here."""
     digits = symbol.removeprefix(SYMBOL)
     return int(digits) if digits.isdecimal() and len(digits) <= 12 else -1
 
 
 def _expression(value: SSAValue) -> list[Operation] | None:
-    """The ops that compute a constant value, leaves included, each once, operands first; None if they are too many."""
+    """Return the ops that compute a constant value, leaves included, each once, operands first; None if they are too many."""
     order: list[Operation] = []
     seen: set[Operation] = set()
     stack: list[tuple[Operation, bool]] = [(_op(value), False)]
@@ -285,6 +285,6 @@ def _resolver(weights: WeightStore) -> Callable[[Work], NDArray]:
 
 
 def _value(function: Function, spec: Spec, resolve: Callable[[Work], NDArray]) -> NDArray:
-    """The value of a derived tensor in its source dtype."""
+    """Return the value of a derived tensor in its source dtype."""
     (value,) = run(function, [], resolve)
     return np.ascontiguousarray(format_of(spec.dtype).pack(value)).reshape(spec.shape)

@@ -93,7 +93,7 @@ class Differentiate(Pass):
         rewriter.applied(function, f"gradients of {len(gradients.found)} values by {gradients.count} ops", ops=gradients.count)
 
     def _function(self, unit: Unit) -> FuncOp:
-        """The entry function.  Raises E0206."""
+        """Return the entry function.  Raises E0206."""
         named = {function.sym_name.data: function for function in entry_functions(unit.module)}
         if self.entry not in named:
             raise Error("E0206", f"the model has no entry function '{self.entry[:80]}'", hint=nearest(self.entry, named))

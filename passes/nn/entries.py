@@ -26,7 +26,7 @@ from ttc.passes.base import Unit
 
 
 def entry_named(module: ModuleOp, name: str) -> FuncOp:
-    """An entry function by name.  Raises E0206."""
+    """Return an entry function by name.  Raises E0206."""
     named = {function.sym_name.data: function for function in entry_functions(module)}
     if name not in named:
         raise Error("E0206", f"the model has no entry function '{name[:80]}'", hint=nearest(name, named))
@@ -80,7 +80,7 @@ class OpenEntry:
         return self.function.body.block
 
     def argument(self, port: Port, type_: Attribute) -> SSAValue:
-        """A new argument behind the others.  Raises E0302 if there is one of that name."""
+        """Return a new argument behind the others.  Raises E0302 if there is one of that name."""
         if any(other.name == port.name for other in self.arguments):
             raise Error("E0302", f"'{self.function.sym_name.data}' has an input '{port.name}' already")
         self.arguments.append(port)
@@ -93,7 +93,7 @@ class OpenEntry:
         self.results.append((port, value))
 
     def taken(self, name: str) -> SSAValue | None:
-        """The value of an output, which is no longer one; None if there is none of that name."""
+        """Return the value of an output, which is no longer one; None if there is none of that name."""
         for index, (port, value) in enumerate(self.results):
             if port.name == name and port.updates is None:
                 del self.results[index]
@@ -101,7 +101,7 @@ class OpenEntry:
         return None
 
     def result(self, name: str) -> SSAValue | None:
-        """The value of an output; None if there is none of that name."""
+        """Return the value of an output; None if there is none of that name."""
         return next((value for port, value in self.results if port.name == name and port.updates is None), None)
 
     def leaves(self) -> Iterator[ParamOp | StateOp]:
@@ -171,12 +171,12 @@ class States:
 
 
 def _filled(spec: Spec, start: float) -> NDArray[Any]:
-    """A tensor of one number; memory of zeros is not touched."""
+    """Return a tensor of one number; memory of zeros is not touched."""
     return np.zeros(spec.shape, spec.dtype) if start == 0 else np.full(spec.shape, start, spec.dtype)
 
 
 def parameters_of(entry: OpenEntry) -> dict[str, ParamOp]:
-    """The parameters that an entry function reads, by name."""
+    """Return the parameters that an entry function reads, by name."""
     found: dict[str, ParamOp] = {}
     for leaf in entry.leaves():
         if isinstance(leaf, ParamOp):
@@ -185,7 +185,7 @@ def parameters_of(entry: OpenEntry) -> dict[str, ParamOp]:
 
 
 def all_parameters(module: ModuleOp) -> dict[str, ParamOp]:
-    """The parameters that entry functions read, by name."""
+    """Return the parameters that entry functions read, by name."""
     found: dict[str, ParamOp] = {}
     for function in entry_functions(module):
         for op in function.body.block.ops:
@@ -195,7 +195,7 @@ def all_parameters(module: ModuleOp) -> dict[str, ParamOp]:
 
 
 def gradients_of(entry: OpenEntry, parameters: Container[str]) -> dict[str, SSAValue]:
-    """The gradients of parameters that an entry function gives, by parameter."""
+    """Return the gradients of parameters that an entry function gives, by parameter."""
     given = {
         port.name.removeprefix(PREFIX): value for port, value in entry.results if port.updates is None and port.name.startswith(PREFIX)
     }

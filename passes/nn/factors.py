@@ -42,7 +42,7 @@ def product_with(
 
 
 def _candidates(factors: list[SSAValue]) -> Iterator[SSAValue]:
-    """What x may be: a factor, or an operand of one."""
+    """Yield what x may be: a factor, or an operand of one."""
     for factor in factors:
         yield factor
         op = owner(factor, MulOp, DivOp)

@@ -135,14 +135,14 @@ def _computed(norm: BatchNormOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:
 
 
 def _along_channels(norm: BatchNormOp, value: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """One number a channel, along the norm's axis."""
+    """Return one number a channel, along the norm's axis."""
     rank = len(shape_of(norm.results[0]))
     axis = attr(norm, "axis") % rank
     return reshaped(rewriter, norm, value, tuple(shape_of(value)[0] if i == axis else 1 for i in range(rank)))
 
 
 def _folded(norm: BatchNormOp, op: NNOp, factor: SSAValue, rewriter: Rewriter) -> NNOp:
-    """The op with weights * factor, and the bias (old - mean) * factor + bias."""
+    """Return the op with weights * factor, and the bias (old - mean) * factor + bias."""
     _, _, bias, mean, _ = norm.operands
     old = op.named_operands()[2]
     if old is None:

@@ -137,7 +137,7 @@ def _obstacle(op: MatmulOp | Conv2dOp, left: DequantizeOp, right: DequantizeOp) 
 
 
 def _is_by_output(op: MatmulOp | Conv2dOp, weights: DequantizeOp) -> bool:
-    """Whether the scale of the weights is one number a column of a matmul, or an output channel of a convolution."""
+    """Return whether the scale of the weights is one number a column of a matmul, or an output channel of a convolution."""
     outputs = shape_of(op.results[0])[_channel(op)]
     if isinstance(op, Conv2dOp):
         place = -4 if attr(op, "layout") == "nchw" else -1
@@ -153,14 +153,14 @@ def _channel(op: MatmulOp | Conv2dOp) -> int:
 
 
 def _row(op: MatmulOp | Conv2dOp, value: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """One number an output, laid along the result's dimension of outputs; others as they are."""
+    """Return one number an output, laid along the result's dimension of outputs; others as they are."""
     if _channel(op) == -1 or len(shape_of(value)) != 1:
         return value
     return reshaped(rewriter, op, value, (*shape_of(value), 1, 1))
 
 
 def _flat(op: MatmulOp | Conv2dOp, inner: DequantizeOp, rewriter: Rewriter) -> SSAValue:
-    """The scale without its dimensions of size 1."""
+    """Return the scale without its dimensions of size 1."""
     return reshaped(rewriter, op, inner.operands[1], _vector(inner))
 
 
@@ -173,7 +173,7 @@ def _depth(op: MatmulOp | Conv2dOp) -> int:
 
 
 def _vector(op: DequantizeOp) -> tuple[int, ...]:
-    """The dimensions of the scale that are larger than 1."""
+    """Return the dimensions of the scale that are larger than 1."""
     return tuple(size for size in shape_of(op.operands[1]) if size != 1)
 
 

@@ -125,5 +125,5 @@ def _fold_after(scale: MulOp | DivOp, rewriter: Rewriter) -> None:
 
 
 def _is_one(constant: SSAValue) -> bool:
-    """Whether a constant is one number."""
+    """Return whether a constant is one number."""
     return all(size == 1 for size in shape_of(constant))

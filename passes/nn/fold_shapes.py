@@ -52,7 +52,7 @@ class FoldShapes(Pass):
 
 
 def _value(op: NNOp, unit: Unit, rewriter: Rewriter) -> NDArray | None:
-    """The value of shape arithmetic; None if the op is not that."""
+    """Return the value of shape arithmetic; None if the op is not that."""
     if isinstance(op, ShapeOfOp):
         shape = shape_of(op.operands[0])
         if min(shape, default=1) >= 0:

@@ -56,7 +56,7 @@ def _fold(matmul: MatmulOp, rewriter: Rewriter) -> None:
 
 
 def _untransposed(value: SSAValue | None, matmul: MatmulOp, rewriter: Rewriter) -> SSAValue | None:
-    """What an exchange of the last two dimensions is applied to; None if the value is no such exchange."""
+    """Return what an exchange of the last two dimensions is applied to; None if the value is no such exchange."""
     op = None if value is None else owner(value, TransposeOp)
     if op is None:
         return None

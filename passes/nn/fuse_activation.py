@@ -89,7 +89,7 @@ def _views_before(activation: NNOp) -> list[NNOp]:
 
 
 def _named(op: NNOp) -> tuple[str, tuple[float, ...]]:
-    """The name by which an op is an activation, and its float attributes in the order of its fields."""
+    """Return the name by which an op is an activation, and its float attributes in the order of its fields."""
     if isinstance(op, GeluOp):
         return "gelu_tanh" if attr(op, "approximate") == "tanh" else "gelu", ()
     mnemonic = op.name.removeprefix("nn.")

@@ -48,7 +48,7 @@ class GradientEntry:
 
     @classmethod
     def of(cls, entry: FuncOp, roles: Roles, weights: WeightStore, name: str) -> Self:
-        """The gradients that an entry function's roles ask for.  Raises E0506."""
+        """Return the gradients that an entry function's roles ask for.  Raises E0506."""
         arguments, _ = ports(entry)
         seeds = [(port_of(f"{PREFIX}{output}", arguments), value) for output, value in roles.outputs.items()]
         declared = [*zip(arguments, (a.type for a in entry.body.block.args), strict=True), *((port, v.type) for port, v in seeds)]
@@ -103,7 +103,7 @@ class GradientEntry:
                 op.erase()
 
     def made(self) -> Iterator[Operation]:
-        """The ops of the gradients, in order."""
+        """Yield the ops of the gradients, in order."""
         op = self.own[-1].next_op if self.own else self.function.body.block.first_op
         while op is not None:
             yield op
@@ -155,7 +155,7 @@ def _location(value: SSAValue, function: FuncOp) -> Attribute:
 
 
 def port_of(name: str, taken: Sequence[Port]) -> Port:
-    """A port of a new name.  Raises E0302 if there is one of that name."""
+    """Return a port of a new name.  Raises E0302 if there is one of that name."""
     if any(port.name == name for port in taken):
         raise Error("E0302", f"there is an input or output '{name}' already")
     return Port(name)
@@ -166,7 +166,7 @@ def _gradient_results(gradients: GradientEntry, taken: Sequence[Port]) -> list[t
 
 
 def joint_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
-    """The entry's results, then the gradients."""
+    """Return the entry's results, then the gradients."""
     _, results = ports(entry)
     own = [(port, gradients.copies[value]) for port, value in zip(results, last_operands(entry), strict=True)]
     finish_function(gradients.function, [*own, *_gradient_results(gradients, results)])
@@ -174,7 +174,7 @@ def joint_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
 
 
 def recomputing_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
-    """The gradients alone: what they need is computed again.  Raises E0506 where the entry changes what it starts from."""
+    """Return the gradients alone: what they need is computed again.  Raises E0506 where the entry changes what it starts from."""
     changed = _changed(entry)
     results = _gradient_results(gradients, ())
     kept = {value for _, value in results}
@@ -193,7 +193,7 @@ def recomputing_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
 
 
 def _symbol(leaf: LeafOp) -> str | None:
-    """The name of a parameter or state."""
+    """Return the name of a parameter or state."""
     return leaf.sym.data if isinstance(leaf, ParamOp | StateOp) else None
 
 
@@ -215,7 +215,7 @@ def _drop_unread_arguments(gradients: GradientEntry) -> None:
 
 
 def separate_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
-    """The gradients from the cotangents and what they need of the entry's values, which the entry gives as results `saved.N`."""
+    """Return the gradients from the cotangents and what they need of the entry's values, which the entry gives as results `saved.N`."""
     arguments, results = ports(entry)
     block, made = gradients.function.body.block, dict.fromkeys(gradients.made())
     needed = dict.fromkeys(x for op in made for x in op.operands if x.owner not in made)

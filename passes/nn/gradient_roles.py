@@ -37,7 +37,7 @@ class Roles:
 
 
 def roles_of(function: FuncOp, loss: str | None, outputs: Sequence[str], parameters: Sequence[str], inputs: Sequence[str]) -> Roles:
-    """The values that names stand for.  Raises E0206 for unknown names, E0506 for values that have no gradients."""
+    """Return the values that names stand for.  Raises E0206 for unknown names, E0506 for values that have no gradients."""
     arguments, results = ports(function)
     block = function.body.block
     returned = {port.name: value for port, value in zip(results, last_operands(function), strict=True) if port.updates is None}

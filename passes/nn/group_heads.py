@@ -110,7 +110,7 @@ def _mask(op: AttentionOp, mask: SSAValue, groups: Sequence[int], rewriter: Rewr
 
 
 def _shared(value: SSAValue) -> _Shared | None:
-    """What repeated keys or values were before; None if they are not repeated."""
+    """Return what repeated keys or values were before; None if they are not repeated."""
     whole = shape_of(value)
     if len(whole) < 3:
         return None

@@ -56,7 +56,7 @@ def group_norm(op: NNOp) -> GroupNorm | None:
 
 
 def _factors(norm: LayerNormOp, joined: tuple[int, ...]) -> tuple[list[NNOp], list[tuple[type[NNOp], SSAValue]]]:
-    """The norm and the sums and products that alone follow it, one by one; and the constants of these."""
+    """Return the norm and the sums and products that alone follow it, one by one; and the constants of these."""
     ops: list[NNOp] = [norm]
     factors: list[tuple[type[NNOp], SSAValue]] = []
     while isinstance(following := sole_user(ops[-1].results[0]), AddOp | MulOp):
@@ -70,12 +70,12 @@ def _factors(norm: LayerNormOp, joined: tuple[int, ...]) -> tuple[list[NNOp], li
 
 
 def _is_plain(op: LayerNormOp, axis: int) -> bool:
-    """Whether the dimensions from an axis on are normalized, without scale and bias."""
+    """Return whether the dimensions from an axis on are normalized, without scale and bias."""
     return len(op.operands) == 1 and attr(op, "axis") % len(shape_of(op.operands[0])) == axis
 
 
 def normalized(rewriter: Rewriter, norm: GroupNorm, x: SSAValue) -> SSAValue:
-    """The normalization of x[n, pixels.., c], before the last of its ops.
+    """Return the normalization of x[n, pixels.., c], before the last of its ops.
 
     Statistics are those of channels, averaged over groups, so that nothing as large as x changes its shape.
     """

@@ -104,7 +104,7 @@ class _Loop:
         rewriter.replace(self.op, [self.values[k] if k in self.dropped else next(results) for k in range(len(self.op.results))])
 
     def _is_kept(self, k: int) -> bool:
-        """Whether an iteration hands on a carried value as it took it."""
+        """Return whether an iteration hands on a carried value as it took it."""
         argument, value = self.block.args[1 + k], self.yields[self.first + k]
         if not argument.type == self.values[k].type == self.op.results[k].type == value.type:
             return False
@@ -118,7 +118,7 @@ class _Loop:
         return True
 
     def _moved(self) -> list[Operation]:
-        """The ops of values that do not depend on the iteration, in order."""
+        """Return the ops of values that do not depend on the iteration, in order."""
         invariant = set(self.outer)
         found: list[Operation] = []
         for op in self.ops:
@@ -139,7 +139,7 @@ class _Loop:
         rewriter.insert(self.op, op)
 
     def _block(self, stay: Sequence[int], yields: Sequence[SSAValue]) -> tuple[Block, list[SSAValue]]:
-        """The body of what is left, and the values that it takes.  stay: carried values.  yields: what it gives."""
+        """Return the body of what is left, and the values that it takes.  stay: carried values.  yields: what it gives."""
         moved = set(self.moved)
         ops = [op for op in self.ops if op not in moved]
         read = {x for op in ops for x in op.operands} | set(yields)

@@ -77,7 +77,7 @@ def _inline(branch: BranchOp, rewriter: Rewriter) -> None:
 
 
 def _moved_out(branch: BranchOp, index: int, rewriter: Rewriter) -> list[SSAValue]:
-    """What a region gives, its ops before the branch."""
+    """Return what a region gives, its ops before the branch."""
     block = branch.regions[index].block
     for argument, value in zip(block.args, branch.values, strict=True):
         argument.replace_all_uses_with(value)

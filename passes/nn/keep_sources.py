@@ -58,5 +58,5 @@ class KeepSources(Pass):
 
 
 def size_bytes(value: WeightAttr) -> int:
-    """Bytes of a weight in its source's dtype."""
+    """Return bytes of a weight in its source's dtype."""
     return value.spec.elements * value.spec.dtype.itemsize

@@ -56,7 +56,7 @@ class LowerBatchNorm(Pass):
 
 
 def _lowered(op: BatchNormTrainingOp, unit: Unit, rewriter: Rewriter) -> list[SSAValue]:
-    """The results, each only if somebody reads it: others are the operand of its type."""
+    """Return the results, each only if somebody reads it: others are the operand of its type."""
     x, scale, bias, mean, var = op.operands
     shape = shape_of(x)
     axis = axis_in(int(attr(op, "axis")), len(shape))

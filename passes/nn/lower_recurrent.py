@@ -98,7 +98,7 @@ class _Layer:
     lengths: NDArray | None
 
     def results(self) -> list[SSAValue]:
-        """Values of all results: states after each step, then last states."""
+        """Return values of all results: states after each step, then last states."""
         directions = [self._direction(d) for d in range(shape_of(self.operands[1])[0])]
         outputs = [steps for steps, _ in directions]
         lasts = [self._joined([states[i] for _, states in directions], 0) for i in range(len(directions[0][1]))]
@@ -132,7 +132,7 @@ class _Layer:
         return [*self.operands[5:7], self.operands[7]] if isinstance(op, LstmOp) else [self.operands[5], None]
 
     def _of(self, value: SSAValue | None, d: int) -> SSAValue | None:
-        """The part of one direction, without the dimension of directions."""
+        """Return the part of one direction, without the dimension of directions."""
         return None if value is None else rows(self.b, value, d)
 
     def _start(self, state: SSAValue | None, d: int, x: SSAValue, r: SSAValue) -> SSAValue:

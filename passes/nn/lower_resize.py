@@ -85,7 +85,7 @@ def _matrix(op: ResizeOp, axis: int) -> NDArray:
 
 
 def _repeats(matrix: NDArray) -> int:
-    """How often each element is repeated in place; 0 if samples are anything else."""
+    """Return how often each element is repeated in place; 0 if samples are anything else."""
     size, count = matrix.shape
     if count % size:
         return 0
@@ -100,7 +100,7 @@ def _repeated(op: ResizeOp, value: SSAValue, axis: int, count: int, rewriter: Re
 
 
 def _product(op: ResizeOp, value: SSAValue, axis: int, matrix: NDArray, unit: Unit, rewriter: Rewriter) -> SSAValue:
-    """The dimension multiplied by the matrix: as columns if it is the last one, else as rows of all that follows."""
+    """Return the dimension multiplied by the matrix: as columns if it is the last one, else as rows of all that follows."""
     shape, (size, count) = shape_of(value), matrix.shape
     after = prod(shape[axis + 1 :])
     flags: dict[str, Any] = {"transpose_a": False, "transpose_b": False}

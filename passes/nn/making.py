@@ -29,7 +29,7 @@ class RewriteMaker(OpMaker):
         return tuple(self._rewriter.insert(self._op, op).results)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
-        """A literal, or a weight if it is large."""
+        """Return a literal, or a weight if it is large."""
         array = np.asarray(value, dtype)
         wanted = Spec(array.shape, array.dtype)
         if array.size <= LiteralAttr.MAX_ELEMENTS:

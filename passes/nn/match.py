@@ -41,53 +41,53 @@ def elementwise() -> frozenset[type[NNOp]]:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a value, -1 where it depends on data."""
+    """Return the shape of a value, -1 where it depends on data."""
     return spec_of(value.type).shape
 
 
 def spec(value: SSAValue) -> Spec:
-    """The spec of a value."""
+    """Return the spec of a value."""
     return spec_of(value.type)
 
 
 def size_bytes(value: SSAValue) -> int:
-    """Bytes of a static value in its source dtype."""
+    """Return bytes of a static value in its source dtype."""
     found = spec_of(value.type)
     return found.elements * found.dtype.itemsize
 
 
 def owner(value: SSAValue, *kinds: type[OpT]) -> OpT | None:
-    """The op that computes the value, if it is of one of these kinds."""
+    """Return the op that computes the value, if it is of one of these kinds."""
     found = value.owner
     return found if isinstance(found, kinds) else None
 
 
 def users(value: SSAValue) -> list[Operation]:
-    """Ops that read the value, each once, in the order of first use."""
+    """Return ops that read the value, each once, in the order of first use."""
     return list(dict.fromkeys(use.operation for use in value.uses))
 
 
 def sole_user(value: SSAValue) -> Operation | None:
-    """The op that reads the value, if there is exactly one use."""
+    """Return the op that reads the value, if there is exactly one use."""
     uses = iter(value.uses)
     first = next(uses, None)
     return first.operation if first is not None and next(uses, None) is None else None
 
 
 def single_use(value: SSAValue) -> bool:
-    """Whether the value is used exactly once."""
+    """Return whether the value is used exactly once."""
     return sole_user(value) is not None
 
 
 def either_way(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """The two operands of a commutative op, in both orders."""
+    """Yield the two operands of a commutative op, in both orders."""
     a, b = op.operands
     yield a, b
     yield b, a
 
 
 def is_constant(value: SSAValue) -> bool:
-    """Whether the value is made of constants and parameters alone, by an expression of at most MAX_EXPRESSION ops."""
+    """Return whether the value is made of constants and parameters alone, by an expression of at most MAX_EXPRESSION ops."""
     return _expression_ops(value.owner) is not None
 
 
@@ -122,7 +122,7 @@ class KnownConstants:
 
 
 def _expression_ops(owner: Operation | Block) -> int | None:
-    """How many ops compute the owner's value from constants and parameters; None if it reads anything else, or they are too many."""
+    """Return how many ops compute the owner's value from constants and parameters; None if it reads anything else, or they are too many."""
     seen: set[Operation] = set()
     pending = [owner]
     while pending:
@@ -137,7 +137,7 @@ def _expression_ops(owner: Operation | Block) -> int | None:
 
 
 def constant_array(value: SSAValue, weights: WeightStore, max_elements: int) -> NDArray | None:
-    """The value of a constant of at most so many elements.
+    """Return the value of a constant of at most so many elements.
 
     None for everything else: parameters and floats derived from them too, as they may change.
     """
@@ -151,7 +151,7 @@ def constant_array(value: SSAValue, weights: WeightStore, max_elements: int) -> 
 
 
 def constant_scalar(value: SSAValue, weights: WeightStore) -> float | None:
-    """The number that every element of a constant is: one element, possibly expanded or reshaped."""
+    """Return the number that every element of a constant is: one element, possibly expanded or reshaped."""
     while isinstance(value.owner, ExpandOp | ReshapeOp):
         value = value.owner.operands[0]
     found = constant_array(value, weights, 1)
@@ -159,13 +159,13 @@ def constant_scalar(value: SSAValue, weights: WeightStore) -> float | None:
 
 
 def is_scalar(value: SSAValue, wanted: float, weights: WeightStore) -> bool:
-    """Whether the value is a constant close to a number."""
+    """Return whether the value is a constant close to a number."""
     found = constant_scalar(value, weights)
     return found is not None and abs(found - wanted) <= TOLERANCE * abs(wanted)
 
 
 def has_elements(value: SSAValue, wanted: float, weights: WeightStore) -> bool:
-    """Whether every element of a constant of at most MAX_READ is exactly the number wanted, whatever the sign of a zero."""
+    """Return whether every element of a constant of at most MAX_READ is exactly the number wanted, whatever the sign of a zero."""
     while isinstance(value.owner, ExpandOp | ReshapeOp):
         value = value.owner.operands[0]
     found = constant_array(value, weights, MAX_READ)
@@ -181,12 +181,12 @@ def sweep_entries(unit: Unit, rewriter: Rewriter, handlers: Mapping[type[Operati
 def rebuilt(
     rewriter: Rewriter, anchor: Operation, op: NNOp, operands: Sequence[SSAValue | None], sources: Sequence[Operation], **changes: Any
 ) -> NNOp:
-    """The op over other operands and with some attributes changed, before `anchor`, located at the sources."""
+    """Return the op over other operands and with some attributes changed, before `anchor`, located at the sources."""
     return rewriter.build(anchor, type(op), *operands, sources=sources, **{**op.plain_attrs(), **changes})
 
 
 def reshaped(rewriter: Rewriter, anchor: Operation, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """The value in another shape, before `anchor`; itself if it has that shape."""
+    """Return the value in another shape, before `anchor`; itself if it has that shape."""
     if shape_of(value) == tuple(shape):
         return value
     return rewriter.build(anchor, ReshapeOp, value, shape=tuple(shape)).results[0]
@@ -206,37 +206,37 @@ def transposed(rewriter: Rewriter, anchor: Operation, value: SSAValue, perm: Seq
 
 
 def composed(first: Sequence[Any], second: Sequence[int]) -> tuple[Any, ...]:
-    """The permutation that equals transposing by `first` and then by `second`."""
+    """Return the permutation that equals transposing by `first` and then by `second`."""
     return tuple(first[i] for i in second)
 
 
 def inverse(perm: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes one."""
+    """Return the permutation that undoes one."""
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 
 
 def is_identity(perm: Sequence[int]) -> bool:
-    """Whether a permutation moves nothing."""
+    """Return whether a permutation moves nothing."""
     return tuple(perm) == tuple(range(len(perm)))
 
 
 def swap_last_two(rank: int) -> tuple[int, ...]:
-    """The permutation that exchanges the last two dimensions."""
+    """Return the permutation that exchanges the last two dimensions."""
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def perm_of(op: TransposeOp) -> tuple[int, ...]:
-    """The permutation of a transpose."""
+    """Return the permutation of a transpose."""
     return op.plain_attrs()["perm"]
 
 
 def attr(op: Operation, name: str) -> Any:
-    """A plain attribute of an nn op; None if absent."""
+    """Return a plain attribute of an nn op; None if absent."""
     return op.plain_attrs().get(name) if isinstance(op, TtcOp) else None
 
 
 def stem_of(op: Operation) -> str:
-    """A stem for the name of a tensor that an op gives: its first source name and its mnemonic."""
+    """Return a stem for the name of a tensor that an op gives: its first source name and its mnemonic."""
     mnemonic = op.name.partition(".")[2]
     names = source_names(op.location)
     return f"{names[0]}.{mnemonic}" if names else mnemonic

@@ -18,7 +18,7 @@ from ttc.passes.nn.match import either_way, is_constant, is_scalar, owner, shape
 
 
 def applied_after(replaced: list[Operation], kind: type[MulOp] | type[AddOp], size: Sequence[int]) -> SSAValue | None:
-    """The constant of the normalized shape that the only reader of the last op adds or multiplies by; appends that reader."""
+    """Return the constant of the normalized shape that the only reader of the last op adds or multiplies by; appends that reader."""
     value = replaced[-1].results[0]
     user = sole_user(value)
     if not isinstance(user, kind) or user.results[0].type != value.type:
@@ -33,7 +33,7 @@ def applied_after(replaced: list[Operation], kind: type[MulOp] | type[AddOp], si
 
 
 def filled(anchor: Operation, wanted: Spec, number: int, unit: Unit, rewriter: Rewriter) -> SSAValue:
-    """A constant of zeros or ones (the number), before the anchor."""
+    """Return a constant of zeros or ones (the number), before the anchor."""
     value = np.full(wanted.shape, number, wanted.dtype)
     if value.size <= LiteralAttr.MAX_ELEMENTS:
         attribute = LiteralAttr.of(value)
@@ -46,7 +46,7 @@ def filled(anchor: Operation, wanted: Spec, number: int, unit: Unit, rewriter: R
 
 
 def under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:
-    """What the divisor is the square root of; for a multiplication, what the factor is the reciprocal root of."""
+    """Return what the divisor is the square root of; for a multiplication, what the factor is the reciprocal root of."""
     op = owner(value, SqrtOp, RsqrtOp, ReciprocalOp)
     if divided or op is None:
         return op.operands[0] if isinstance(op, SqrtOp) else None
@@ -56,7 +56,7 @@ def under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:
 
 
 def is_square(value: SSAValue, x: SSAValue, weights: WeightStore) -> bool:
-    """Whether a value is x * x or x to the power of 2."""
+    """Return whether a value is x * x or x to the power of 2."""
     op = owner(value, MulOp, PowOp)
     if op is None or op.operands[0] is not x:
         return False

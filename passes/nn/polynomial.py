@@ -17,7 +17,7 @@ MAX_DEPTH = 6
 
 
 def polynomial(value: SSAValue, x: SSAValue, weights: WeightStore, depth: int = MAX_DEPTH) -> Polynomial | None:
-    """The value as a polynomial of x with constant coefficients; None if it is not one, or too deep to tell."""
+    """Return the value as a polynomial of x with constant coefficients; None if it is not one, or too deep to tell."""
     if value is x:
         return {1: 1.0}
     number = constant_scalar(value, weights)
@@ -32,13 +32,13 @@ def polynomial(value: SSAValue, x: SSAValue, weights: WeightStore, depth: int = 
 
 
 def is_polynomial(value: SSAValue, x: SSAValue, wanted: Polynomial, weights: WeightStore) -> bool:
-    """Whether the value is that polynomial of x, coefficients compared with a relative tolerance."""
+    """Return whether the value is that polynomial of x, coefficients compared with a relative tolerance."""
     found = polynomial(value, x, weights)
     return found is not None and same(found, wanted)
 
 
 def same(found: Polynomial, wanted: Polynomial) -> bool:
-    """Whether two polynomials agree within the tolerance; coefficients of zero do not count."""
+    """Return whether two polynomials agree within the tolerance; coefficients of zero do not count."""
     found = {degree: c for degree, c in found.items() if c != 0.0}
     if found.keys() != wanted.keys():
         return False

@@ -140,7 +140,7 @@ def _is_plain(op: MatmulOp) -> bool:
 
 
 def _probabilities(softmax: SoftmaxOp, weights: WeightStore) -> tuple[SSAValue, bool]:
-    """The probabilities that the second matmul reads, and whether rows of NaN were set to zero."""
+    """Return the probabilities that the second matmul reads, and whether rows of NaN were set to zero."""
     value = softmax.results[0]
     readers = users(value)
     test = next((op for op in readers if isinstance(op, IsNanOp)), None)
@@ -154,7 +154,7 @@ def _probabilities(softmax: SoftmaxOp, weights: WeightStore) -> tuple[SSAValue, 
 
 
 def _scores(value: SSAValue, weights: WeightStore, masks: int = MAX_MASKS) -> _Scores | None:
-    """The scores that softmax takes; None if they are not made by a matmul for it alone."""
+    """Return the scores that softmax takes; None if they are not made by a matmul for it alone."""
     found = _scaled(value, weights)
     if found is not None or masks == 0 or sole_user(value) is None:
         return found
@@ -181,7 +181,7 @@ def _scaled(value: SSAValue, weights: WeightStore) -> _Scores | None:
 
 
 def _constant_factor(value: SSAValue, weights: WeightStore) -> tuple[SSAValue, float] | None:
-    """What the value is a constant multiple of, and the constant; the shape is kept."""
+    """Return what the value is a constant multiple of, and the constant; the shape is kept."""
     op = owner(value, MulOp, DivOp)
     if op is None:
         return None

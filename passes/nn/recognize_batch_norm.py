@@ -92,7 +92,7 @@ def _recognize(root: AddOp, unit: Unit, rewriter: Rewriter) -> None:
 
 
 def _norm(scaled: SSAValue, shift: SSAValue, unit: Unit) -> _Norm | None:
-    """The batch norm of which the sum of two values is made: x * inverse, and bias - mean * inverse."""
+    """Return the batch norm of which the sum of two values is made: x * inverse, and bias - mean * inverse."""
     product = owner(scaled, MulOp)
     if product is None:
         return None
@@ -109,7 +109,7 @@ def _norm(scaled: SSAValue, shift: SSAValue, unit: Unit) -> _Norm | None:
 
 
 def _scaled_root(inverse: SSAValue) -> tuple[SSAValue | None, RsqrtOp | None]:
-    """The scale, if there is one, and the reciprocal root that it multiplies."""
+    """Return the scale, if there is one, and the reciprocal root that it multiplies."""
     root, product = owner(inverse, RsqrtOp), owner(inverse, MulOp)
     if root is not None or product is None:
         return None, root
@@ -133,6 +133,6 @@ def _shift(value: SSAValue, inverse: SSAValue) -> tuple[SSAValue | None, SSAValu
 
 
 def _times(value: SSAValue, inverse: SSAValue) -> SSAValue | None:
-    """The other factor of a product with a value; None for what is no such product."""
+    """Return the other factor of a product with a value; None for what is no such product."""
     product = owner(value, MulOp)
     return None if product is None else next((a for a, b in either_way(product) if b is inverse), None)

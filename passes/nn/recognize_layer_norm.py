@@ -108,7 +108,7 @@ def _quotient(op: DivOp | MulOp, weights: WeightStore, rewriter: Rewriter) -> _N
 
 
 def _centred(op: Operation, centred: SSAValue, root: SSAValue, weights: WeightStore, rewriter: Rewriter) -> _Norm | None:
-    """The normalisation whose numerator is `centred` and whose denominator is the root of `root`."""
+    """Return the normalisation whose numerator is `centred` and whose denominator is the root of `root`."""
     sub, add = owner(centred, SubOp), owner(root, AddOp)
     if sub is None or add is None:
         return None

@@ -90,7 +90,7 @@ def _quotient(op: DivOp | MulOp, unit: Unit, rewriter: Rewriter) -> _Norm | None
 
 
 def _mean_square(op: Operation, x: SSAValue, add: AddOp, unit: Unit, rewriter: Rewriter) -> _Norm | None:
-    """The normalization of x, if the sum under the root is its mean square and eps."""
+    """Return the normalization of x, if the sum under the root is its mean square and eps."""
     for mean, constant in either_way(add):
         reduce = owner(mean, ReduceMeanOp)
         if reduce is None or not is_square(reduce.operands[0], x, unit.weights):
@@ -103,7 +103,7 @@ def _mean_square(op: Operation, x: SSAValue, add: AddOp, unit: Unit, rewriter: R
 
 
 def _first_axis(reduce: ReduceMeanOp) -> int | None:
-    """The first of the axes reduced, if they are the last ones and kept."""
+    """Return the first of the axes reduced, if they are the last ones and kept."""
     rank = len(shape_of(reduce.operands[0]))
     axes: Sequence[int] = sorted(a % rank for a in attr(reduce, "axes"))
     return axes[0] if attr(reduce, "keepdims") and axes and axes == list(range(axes[0], rank)) else None

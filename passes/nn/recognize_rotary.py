@@ -140,7 +140,7 @@ def _by_halves(concat: ConcatOp, rewriter: Rewriter) -> None:
 
 
 def _crossed(add: AddOp, left: tuple[SSAValue, SSAValue], right: tuple[SSAValue, SSAValue]) -> bool:
-    """Whether a sum is that of two products."""
+    """Return whether a sum is that of two products."""
     products = [owner(v, MulOp) for v in add.operands]
     found = [None if p is None else frozenset(p.operands) for p in products]
     return set(found) == {frozenset(left), frozenset(right)}
@@ -151,7 +151,7 @@ def _fits(table: SSAValue, half: SSAValue) -> bool:
 
 
 def _doubled(anchor: Operation, table: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """A table of one number a pair, with one a feature."""
+    """Return a table of one number a pair, with one a feature."""
     return rewriter.build(anchor, ConcatOp, table, table, axis=_last(table)).results[0]
 
 

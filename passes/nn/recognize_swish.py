@@ -64,7 +64,7 @@ def _recognize(gate: NNOp, weights: WeightStore, rewriter: Rewriter) -> None:
 
 
 def _is_sixth(gate: NNOp) -> bool:
-    """Whether a gate is hard_sigmoid with the slope of hard_swish."""
+    """Return whether a gate is hard_sigmoid with the slope of hard_swish."""
     if not isinstance(gate, HardSigmoidOp):
         return False
     return abs(attr(gate, "alpha") * 6 - 1) <= TOLERANCE and abs(attr(gate, "beta") * 2 - 1) <= TOLERANCE
@@ -92,6 +92,6 @@ def _replace(gate: NNOp, kind: type[NNOp], argument: Polynomial, wanted: Polynom
 
 
 def _inside(gate: NNOp) -> list[SSAValue]:
-    """What the gate's argument is computed from."""
+    """Return what the gate's argument is computed from."""
     op = gate.operands[0].owner
     return list(op.operands) if isinstance(op, Operation) else []

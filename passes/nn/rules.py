@@ -44,5 +44,5 @@ def same_type(op: Operation, value: SSAValue) -> Build | None:
 
 
 def static(value: SSAValue) -> bool:
-    """Whether all dimensions are known."""
+    """Return whether all dimensions are known."""
     return min(shape_of(value), default=1) >= 0

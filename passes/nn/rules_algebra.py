@@ -76,7 +76,7 @@ def _logic(op: AndOp | OrOp, weights: WeightStore) -> Build | None:
 
 
 def _decided(op: WhereOp, weights: WeightStore) -> Build | None:
-    """A choice whose condition is constant, or between a value and itself."""
+    """Return a choice whose condition is constant, or between a value and itself."""
     condition, chosen, other = op.operands
     if chosen is other and chosen.type == op.results[0].type:
         return become(chosen)
@@ -86,7 +86,7 @@ def _decided(op: WhereOp, weights: WeightStore) -> Build | None:
 
 
 def _fitted(op: Operation, value: SSAValue) -> Build | None:
-    """The value, expanded to the shape of the op's result."""
+    """Return the value, expanded to the shape of the op's result."""
     if not static(op.results[0]):
         return None
 

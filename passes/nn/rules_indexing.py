@@ -32,7 +32,7 @@ def _gather(op: GatherOp, weights: WeightStore) -> Build | None:
 
 
 def _gather_elements(op: GatherElementsOp, weights: WeightStore) -> Build | None:
-    """Indices that depend on the place along their axis alone, and run."""
+    """Return indices that depend on the place along their axis alone, and run."""
     x = op.operands[0]
     indices = _indices(op, weights)
     if indices is None or indices.size == 0:
@@ -75,7 +75,7 @@ def _indices(op: Operation, weights: WeightStore) -> NDArray | None:
 
 
 def _run(indices: NDArray, size: int) -> int | None:
-    """Where a run of consecutive indices within a dimension starts; None if they are no run."""
+    """Return where a run of consecutive indices within a dimension starts; None if they are no run."""
     if indices.size == 0 or size == 0:
         return None
     first = int(indices[0]) + (size if indices[0] < 0 else 0)

@@ -20,7 +20,7 @@ def _axis(op: Operation) -> int:
 
 
 def _flat_concat(op: ConcatOp, _: WeightStore) -> Build | None:
-    """A concat of concats along one axis, and of tensors without elements."""
+    """Return a concat of concats along one axis, and of tensors without elements."""
     axis = _axis(op)
     inner = [owner(x, ConcatOp) for x in op.operands]
     nested = [c is not None and _axis(c) == axis for c in inner]
@@ -54,7 +54,7 @@ def _range(value: SSAValue, axis: int) -> tuple[SSAValue, int, int] | None:
 
 
 def _put_together(op: ConcatOp, _: WeightStore) -> Build | None:
-    """A concat of neighbouring ranges of one tensor: the range over all of them, or the tensor."""
+    """Return a concat of neighbouring ranges of one tensor: the range over all of them, or the tensor."""
     axis = _axis(op)
     ranges = [_range(x, axis) for x in op.operands]
     if len(ranges) < 2 or any(r is None for r in ranges) or not static(op.results[0]):
@@ -71,7 +71,7 @@ def _put_together(op: ConcatOp, _: WeightStore) -> Build | None:
 
 
 def _slice_of_slice(op: SliceOp, _: WeightStore) -> Build | None:
-    """A slice of a slice that nothing else reads."""
+    """Return a slice of a slice that nothing else reads."""
     inner = owner(op.operands[0], SliceOp)
     if inner is None or not static(inner.operands[0]) or not single_use(inner.results[0]):
         return None
@@ -82,7 +82,7 @@ def _slice_of_slice(op: SliceOp, _: WeightStore) -> Build | None:
 
 
 def _slice_of_concat(op: SliceOp, _: WeightStore) -> Build | None:
-    """A slice that lies within one operand of a concat."""
+    """Return a slice that lies within one operand of a concat."""
     concat = owner(op.operands[0], ConcatOp)
     if concat is None or not static(op.operands[0]):
         return None
@@ -104,7 +104,7 @@ def _slice_of_concat(op: SliceOp, _: WeightStore) -> Build | None:
 
 
 def joined(op: SplitOp) -> list[SSAValue] | None:
-    """What the parts of a split of a concat are, if it cuts where the concat joined; None otherwise."""
+    """Return what the parts of a split of a concat are, if it cuts where the concat joined; None otherwise."""
     concat = owner(op.operands[0], ConcatOp)
     if concat is None or _axis(concat) != _axis(op):
         return None

@@ -20,7 +20,7 @@ Groups = list[tuple[list[int], list[int]]]
 
 
 def regroup(before: Sequence[int], after: Sequence[int]) -> Groups | None:
-    """The finest groups of a reshape, none of them empty; None for shapes without elements or dimensions, or that depend on data."""
+    """Return the finest groups of a reshape, none of them empty; None for shapes without elements or dimensions, or that depend on data."""
     if min((*before, *after), default=0) < 1 or not before or not after:
         return None
     groups: Groups = []
@@ -78,7 +78,7 @@ def transpose_first(groups: Groups, perm: Sequence[int]) -> tuple[int, ...] | No
 
 
 def _between_transposes(op: TransposeOp, _: WeightStore) -> Build | None:
-    """A reshape between two transposes: one transpose, the reshape before or after it."""
+    """Return a reshape between two transposes: one transpose, the reshape before or after it."""
     reshape = owner(op.operands[0], ReshapeOp)
     inner = None if reshape is None else owner(reshape.operands[0], TransposeOp)
     if reshape is None or inner is None or not static(op.results[0]) or not single_use(reshape.results[0]):
@@ -107,7 +107,7 @@ def _between_transposes(op: TransposeOp, _: WeightStore) -> Build | None:
 
 
 def _around_transpose(op: ReshapeOp, _: WeightStore) -> Build | None:
-    """A transpose between two reshapes, of which the second keeps what moves together: one reshape before the transpose."""
+    """Return a transpose between two reshapes, of which the second keeps what moves together: one reshape before the transpose."""
     transpose = owner(op.operands[0], TransposeOp)
     first = None if transpose is None else owner(transpose.operands[0], ReshapeOp)
     if transpose is None or first is None or not static(op.results[0]) or not single_use(transpose.results[0]):

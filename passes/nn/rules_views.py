@@ -20,12 +20,12 @@ from ttc.passes.nn.rules import Build, RewriteRule, become, same_type, static
 
 
 def _nothing_moved(op: Operation, _: WeightStore) -> Build | None:
-    """A reshape, expand or cast to the type that its operand has."""
+    """Return a reshape, expand or cast to the type that its operand has."""
     return same_type(op, op.operands[0]) if static(op.results[0]) else None
 
 
 def _merged_views(op: ReshapeOp | ExpandOp, _: WeightStore) -> Build | None:
-    """A reshape of a reshape, an expand of an expand."""
+    """Return a reshape of a reshape, an expand of an expand."""
     inner = owner(op.operands[0], type(op))
     if inner is None:
         return None
@@ -33,7 +33,7 @@ def _merged_views(op: ReshapeOp | ExpandOp, _: WeightStore) -> Build | None:
 
 
 def _transpose(op: TransposeOp, _: WeightStore) -> Build | None:
-    """A transpose that moves nothing, or nothing but dimensions of size 1; a transpose of a transpose."""
+    """Return a transpose that moves nothing, or nothing but dimensions of size 1; a transpose of a transpose."""
     x, perm = op.operands[0], perm_of(op)
     inner = owner(x, TransposeOp)
     if inner is not None:
@@ -48,7 +48,7 @@ def _transpose(op: TransposeOp, _: WeightStore) -> Build | None:
 
 
 def _grouped_transpose(op: ReshapeOp, _: WeightStore) -> Build | None:
-    """A reshape that merges dimensions, a transpose, and a reshape that takes them apart again: one transpose."""
+    """Return a reshape that merges dimensions, a transpose, and a reshape that takes them apart again: one transpose."""
     transpose = owner(op.operands[0], TransposeOp)
     first = None if transpose is None else owner(transpose.operands[0], ReshapeOp)
     if transpose is None or first is None or not static(first.operands[0]):
@@ -61,7 +61,7 @@ def _grouped_transpose(op: ReshapeOp, _: WeightStore) -> Build | None:
 
 
 def _ungrouped(shape: Sequence[int], merged: Sequence[int], perm: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """The permutation of `shape` to `wanted` that equals reshaping to `merged` and transposing by `perm`; None if there is none."""
+    """Return the permutation of `shape` to `wanted` that equals reshaping to `merged` and transposing by `perm`; None if there is none."""
     groups = _groups(shape, merged)
     if groups is None or sorted(shape) != sorted(wanted):
         return None
@@ -87,7 +87,7 @@ def _groups(shape: Sequence[int], merged: Sequence[int]) -> list[list[int]] | No
 
 
 def _lifted_reshape(op: MatmulOp, _: WeightStore) -> Build | None:
-    """A product of rows that were made a matrix before: the rows as they were, and the reshape after it, where it may cancel."""
+    """Return a product of rows that were made a matrix before: the rows as they were, and the reshape after it, where it may cancel."""
     a, b, bias = op.named_operands()
     reshape = None if a is None else owner(a, ReshapeOp)
     if reshape is None or b is None or attr(op, "transpose_a") or not static(op.results[0]):
@@ -105,12 +105,12 @@ def _lifted_reshape(op: MatmulOp, _: WeightStore) -> Build | None:
 
 
 def _whole_slice(op: SliceOp, _: WeightStore) -> Build | None:
-    """A slice of everything, in order."""
+    """Return a slice of everything, in order."""
     return same_type(op, op.operands[0]) if static(op.results[0]) and all(step == 1 for step in attr(op, "steps")) else None
 
 
 def _there_and_back(op: CastOp, _: WeightStore) -> Build | None:
-    """A cast to a wider type of the same kind and back."""
+    """Return a cast to a wider type of the same kind and back."""
     inner = owner(op.operands[0], CastOp)
     if inner is None:
         return None
@@ -120,7 +120,7 @@ def _there_and_back(op: CastOp, _: WeightStore) -> Build | None:
 
 
 def _single(op: NNOp, _: WeightStore) -> Build | None:
-    """A concat of one, a split in one, a pad by nothing, a repeat once."""
+    """Return a concat of one, a split in one, a pad by nothing, a repeat once."""
     if len(op.operands) != 1 or len(op.results) != 1 or not static(op.results[0]):
         return None
     return same_type(op, op.operands[0])

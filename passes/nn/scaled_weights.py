@@ -16,7 +16,7 @@ from ttc.passes.nn.match import attr, reshaped, shape_of
 
 
 def scaled_weights(anchor: Operation, op: NNOp, factor: SSAValue, rewriter: Rewriter) -> SSAValue:
-    """The weights, each multiplied by the factor of the output channel it contributes to."""
+    """Return the weights, each multiplied by the factor of the output channel it contributes to."""
     weights = op.operands[1]
     shape, groups = shape_of(weights), attr(op, "groups")
     if isinstance(op, ConvTranspose2dOp) and groups > 1:

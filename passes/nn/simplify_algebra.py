@@ -82,7 +82,7 @@ def _is_float(op: AddOp | SubOp | MulOp | DivOp) -> bool:
 
 
 def _is_power_of_two(number: float) -> bool:
-    """Whether a number, and its inverse, are powers of two well within float16."""
+    """Return whether a number, and its inverse, are powers of two well within float16."""
     return math.isfinite(number) and abs(math.frexp(number)[0]) == 0.5 and 2.0**-14 <= abs(number) <= 2.0**14
 
 

@@ -104,7 +104,7 @@ class _Ways:
         self._saved_rows = [(port_of(f"{SAVED}{number}", [*arguments, *results]), x) for number, x in enumerate(self.saved)]
 
     def _late(self) -> set[SSAValue]:
-        """Values that depend on gradients of outputs."""
+        """Return values that depend on gradients of outputs."""
         late: set[SSAValue] = {x for _, x in self._cotangents}
         for op in self._ops:
             if not late.isdisjoint(op.operands):
@@ -112,7 +112,7 @@ class _Ways:
         return late
 
     def _needed(self, values: list[SSAValue], late: set[SSAValue]) -> set[Operation]:
-        """Ops that values are computed with, and those that do something besides."""
+        """Return ops that values are computed with, and those that do something besides."""
         found = {op for op in self._ops if getattr(op, "EFFECT", False) and late.isdisjoint(op.operands)}
         wanted = {x for op in found for x in op.operands} | set(values)
         for op in reversed(self._ops):
@@ -122,7 +122,7 @@ class _Ways:
         return found
 
     def _changes(self, leaf: LeafOp) -> bool:
-        """Whether the forward way gives a leaf a new value, so that the way back cannot read the old one."""
+        """Return whether the forward way gives a leaf a new value, so that the way back cannot read the old one."""
         return isinstance(leaf, ParamOp | StateOp) and leaf.sym.data in self._changed
 
     def ahead(self) -> FuncOp:
@@ -145,5 +145,5 @@ class _Ways:
 
 
 def _is_of_gradients(port: Port) -> bool:
-    """Whether a result is of gradients alone: one of an input, or what is added up."""
+    """Return whether a result is of gradients alone: one of an input, or what is added up."""
     return port.name.startswith(PREFIX) or port.updates == COUNT

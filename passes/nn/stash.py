@@ -22,7 +22,7 @@ VIEWS = ("nn.reshape", "nn.identity")
 
 
 def is_marked(op: Operation) -> bool:
-    """Whether the user wants an op computed again."""
+    """Return whether the user wants an op computed again."""
     return any(name.startswith(MARK) for name in source_names(op.location))
 
 
@@ -74,15 +74,15 @@ class Stash:
         self.marked = {op for op in self.forward if is_marked(op)}
 
     def is_forward(self, op: Operation) -> bool:
-        """Whether an op is one of the forward part."""
+        """Return whether an op is one of the forward part."""
         return op in self._forward
 
     def place_of(self, value: SSAValue) -> int:
-        """The number of the op that gives a value; -1 for arguments and leaves."""
+        """Return the number of the op that gives a value; -1 for arguments and leaves."""
         return self._place.get(value.owner, -1) if isinstance(value.owner, Operation) else -1
 
     def is_held(self, value: SSAValue) -> bool:
-        """Whether a value takes room because gradients need it."""
+        """Return whether a value takes room because gradients need it."""
         return value.owner in self._forward and value not in self.free
 
     @cached_property
@@ -91,7 +91,7 @@ class Stash:
         return sum(flops_of(op) for op in (*self.forward, *self.backward) if isinstance(op, NNOp))
 
     def choice(self, wanted: Collection[SSAValue]) -> Choice:
-        """The choice that keeps some values at most: those of them that are read again."""
+        """Return the choice that keeps some values at most: those of them that are read again."""
         again: dict[Operation, None] = {}
         kept: set[SSAValue] = set()
         pending = [*self.read]
@@ -110,7 +110,7 @@ class Stash:
         return isinstance(value.owner, Operation) and not getattr(value.owner, "EFFECT", False) and spec_of(value.type).is_static
 
     def _alive(self, kept: Set[SSAValue], again: Collection[Operation]) -> int:
-        """The most bytes of kept values at one time; a view counts as what it is a view of."""
+        """Return the most bytes of kept values at one time; a view counts as what it is a view of."""
         places = self._replayed_at(again)
         changes: dict[int, int] = {}
         spans: dict[SSAValue, int] = {}
@@ -137,7 +137,7 @@ class Stash:
         return op in again or (op in self._place and op not in self._forward)
 
     def _replayed_at(self, again: Collection[Operation]) -> Mapping[Operation, int]:
-        """Where each op is computed again: before the first gradient that needs it."""
+        """Return where each op is computed again: before the first gradient that needs it."""
         places: dict[Operation, int] = {}
         for op in self.backward:
             pending = [x.owner for x in op.operands]
@@ -165,7 +165,7 @@ class Stash:
                     op.operands[index] = copies[operand]
 
     def _needed(self, op: Operation, choice: Choice, copies: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-        """The ops that are to be computed again for an op, in program order."""
+        """Return the ops that are to be computed again for an op, in program order."""
         found: set[Operation] = set()
         pending = [op]
         while pending:
@@ -184,7 +184,7 @@ class Stash:
 
 
 def _gradient_ops(ops: Sequence[Operation]) -> set[Operation]:
-    """Ops that are located at gradients, and those that depend on them."""
+    """Return ops that are located at gradients, and those that depend on them."""
     found: set[Operation] = set()
     for op in ops:
         names = source_names(op.location)[:1]
@@ -194,7 +194,7 @@ def _gradient_ops(ops: Sequence[Operation]) -> set[Operation]:
 
 
 def _origin(value: SSAValue) -> SSAValue:
-    """The value whose memory a value is."""
+    """Return the value whose memory a value is."""
     while isinstance(value.owner, NNOp) and value.owner.name in VIEWS:
         value = value.owner.operands[0]
     return value

@@ -20,17 +20,17 @@ LEAST = 1e-9
 
 
 def everything(stash: Stash) -> Choice:
-    """The choice that computes nothing again but what is marked."""
+    """Return the choice that computes nothing again but what is marked."""
     return _cheapest(stash, 0.0)
 
 
 def cheap(stash: Stash, flops_a_byte: float) -> Choice:
-    """The choice of least cost, where keeping a byte costs as much as so many FLOPs."""
+    """Return the choice of least cost, where keeping a byte costs as much as so many FLOPs."""
     return _cheapest(stash, flops_a_byte)
 
 
 def within(stash: Stash, memory: int) -> Choice:
-    """The choice of least FLOPs whose stash is within a number of bytes; where even the least stash is larger, that one.
+    """Return the choice of least FLOPs whose stash is within a number of bytes; where even the least stash is larger, that one.
 
     Tried are those that are the cheapest at some price of a byte, which are the corners of the convex hull of all choices.  From the
     corner below the limit the way leads to the one above it: values are kept in program order for as long as they fit.
@@ -51,7 +51,7 @@ def within(stash: Stash, memory: int) -> Choice:
 
 
 def _between(stash: Stash, below: Choice, above: Choice, memory: int) -> Choice:
-    """The choice that keeps, beside what `below` keeps, as many of the first values that `above` keeps as fit."""
+    """Return the choice that keeps, beside what `below` keeps, as many of the first values that `above` keeps as fit."""
     more = sorted(above.kept - below.kept, key=stash.place_of)
     fits, over = 0, len(more) + 1
     best = below
@@ -94,7 +94,7 @@ def _cheapest(stash: Stash, price: float) -> Choice:
 
 
 def _price_of(stash: Stash, op: Operation, value: SSAValue, price: float) -> float:
-    """What keeping a value costs, for a price of a byte: infinitely much inside a marked part of the model."""
+    """Return what keeping a value costs, for a price of a byte: infinitely much inside a marked part of the model."""
     users = {use.operation for use in value.uses if stash.is_forward(use.operation)}
     if op in stash.marked and (not users or not users.isdisjoint(stash.marked)):
         return math.inf
@@ -102,7 +102,7 @@ def _price_of(stash: Stash, op: Operation, value: SSAValue, price: float) -> flo
 
 
 def by_segments(stash: Stash) -> Choice:
-    """The choice that keeps what passes between segments of the forward part, and computes each segment again before its gradients.
+    """Return the choice that keeps what passes between segments of the forward part, and computes each segment again before its gradients.
 
     Segments are such that what is kept and the largest segment together are the least, of several sizes; where there are such that keep
     a third of what would be kept else, and add no more than a third of all FLOPs, of those.
@@ -116,13 +116,13 @@ def by_segments(stash: Stash) -> Choice:
 
 
 def _needed_ops(stash: Stash) -> list[Operation]:
-    """Ops that values which gradients read are computed with, in program order."""
+    """Return ops that values which gradients read are computed with, in program order."""
     again = stash.choice(()).again
     return [op for op in stash.forward if op in again]
 
 
 def _sizes(stash: Stash, ops: Sequence[Operation]) -> list[int]:
-    """Bytes of segments that are tried: from the largest op to all together."""
+    """Return bytes of segments that are tried: from the largest op to all together."""
     sizes = [sum(size_of(y) for y in op.results) for op in ops]
     if not sizes:
         return []
@@ -131,7 +131,7 @@ def _sizes(stash: Stash, ops: Sequence[Operation]) -> list[int]:
 
 
 def _cuts(stash: Stash, ops: Sequence[Operation], size: int) -> set[SSAValue]:
-    """Values that pass between segments of at most so many bytes; each ends where the least passes, in its second half."""
+    """Return values that pass between segments of at most so many bytes; each ends where the least passes, in its second half."""
     crossing = _crossing(stash, ops)
     kept: set[SSAValue] = set()
     begin, held = 0, 0
@@ -150,7 +150,7 @@ def _cuts(stash: Stash, ops: Sequence[Operation], size: int) -> set[SSAValue]:
 
 
 def _crossing(stash: Stash, ops: Sequence[Operation]) -> list[Set[SSAValue]]:
-    """Values that are computed before each op, and read by it or a later one."""
+    """Return values that are computed before each op, and read by it or a later one."""
     index = {op: i for i, op in enumerate(ops)}
     ends: dict[SSAValue, int] = {}
     for i, op in enumerate(ops):
@@ -165,7 +165,7 @@ def _crossing(stash: Stash, ops: Sequence[Operation]) -> list[Set[SSAValue]]:
 
 
 def _cost(op: Operation) -> float:
-    """What computing an op again costs in FLOPs; moving an element counts as one."""
+    """Return what computing an op again costs in FLOPs; moving an element counts as one."""
     if op.name in VIEWS:
         return 0.0
     moved = sum(spec_of(y.type).elements for y in op.results)

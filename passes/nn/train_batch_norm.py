@@ -119,7 +119,7 @@ class _Norms:
 
 
 def _name(leaf: ParamOp | ConstantOp) -> str:
-    """What a statistic is called: as the parameter, the weight, or what it came from."""
+    """Return what a statistic is called: as the parameter, the weight, or what it came from."""
     if isinstance(leaf, ParamOp):
         return leaf.sym.data
     return leaf.key or (source_names(leaf.location) or ("statistic",))[0]

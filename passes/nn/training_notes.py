@@ -27,12 +27,12 @@ MASTER = "master"
 
 
 def slot_name(slot: str, parameter: str) -> str:
-    """The state of an optimizer for a parameter: `optimizer.exp_avg.layer.weight`."""
+    """Return the state of an optimizer for a parameter: `optimizer.exp_avg.layer.weight`."""
     return f"optimizer.{slot}.{parameter}"
 
 
 def notes(module: ModuleOp) -> dict[str, Any]:
-    """What is noted so far."""
+    """Return what is noted so far."""
     return dict(module_attr(module, "training") or {})
 
 

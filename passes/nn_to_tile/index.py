@@ -23,7 +23,7 @@ from ttc.passes.nn_to_tile.shape import take
 
 @TO_TILE.rule("gather")
 def lower_gather(op: NNOp, low: FunctionLowering) -> SSAValue | Sequence[SSAValue]:
-    """A slice for one constant index, else tile.embedding for rows of a table, which on tiles is constant; else tile.gather.
+    """Return a slice for one constant index, else tile.embedding for rows of a table, which on tiles is constant; else tile.gather.
 
     On tiles, slices for a few constant indices.
     """

@@ -124,7 +124,7 @@ def _lower(op: ControlOp, unit: Unit, rewriter: Rewriter) -> None:
 
 
 def _lowered(op: ControlOp, unit: Unit, rewriter: Rewriter) -> list[Region]:
-    """The regions of an op in dialect tile."""
+    """Return the regions of an op in dialect tile."""
     regions = [region.clone() for region in op.regions]
     for region in regions:
         _sink_literals(op, region.block)
@@ -133,7 +133,7 @@ def _lowered(op: ControlOp, unit: Unit, rewriter: Rewriter) -> list[Region]:
 
 
 def _pays(before: Sequence[Region], after: Sequence[Region]) -> bool:
-    """Whether plans of regions run faster than their ops one by one; if regions inside them are planned, they have to be, too.
+    """Return whether plans of regions run faster than their ops one by one; if regions inside them are planned, they have to be, too.
 
     An op that is interpreted takes about 7 us, a plan that is machine code throughout 5 us a call, and another one 12 us, with 8 us for
     each of its ops without a kernel.
@@ -148,7 +148,7 @@ def _pays(before: Sequence[Region], after: Sequence[Region]) -> bool:
 
 
 def _inside(op: Operation) -> Iterator[ControlOp]:
-    """Ops with regions inside of an op, the innermost first."""
+    """Yield ops with regions inside of an op, the innermost first."""
     for region in op.regions:
         for inner in region.block.ops:
             if isinstance(inner, ControlOp):
@@ -189,7 +189,7 @@ def _rebuilt(op: ControlOp, regions: Sequence[Region], rewriter: Rewriter) -> Op
 
 
 def _as(type_: Attribute, argument: SSAValue, before: Operation) -> SSAValue:
-    """An argument, or the tile that is made of it."""
+    """Return an argument, or the tile that is made of it."""
     if argument.type == type_:
         return argument
     made = FromHostOp.make((argument,), {}, (type_,), before.location)
@@ -213,7 +213,7 @@ def _lower_region(region: Region, alone: Unit, rewriter: Rewriter) -> None:
 
 
 def _function_of(region: Region) -> func.FuncOp:
-    """A function with the ops of a region, which then has no block."""
+    """Return a function with the ops of a region, which then has no block."""
     block = region.detach_block(0)
     function = make_function("body", [(Port(str(number)), value.type) for number, value in enumerate(block.args)])
     function.body.detach_block(0)
@@ -228,7 +228,7 @@ def _function_of(region: Region) -> func.FuncOp:
 
 
 def _types(block: Block) -> tuple[list[Attribute], list[Attribute]]:
-    """The types of what a function takes and returns."""
+    """Return the types of what a function takes and returns."""
     returned = () if block.last_op is None else block.last_op.operands
     return [value.type for value in block.args], [value.type for value in returned]
 

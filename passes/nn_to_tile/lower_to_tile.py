@@ -113,7 +113,7 @@ def _apply_rule(op: NNOp, low: FunctionLowering) -> SSAValue | Sequence[SSAValue
 
 
 def rule_of_kind(kind: type[NNOp]) -> Rule | None:
-    """The lowering of an op that the table need not name: of elementwise ops, and of ops that a tile op means the same as."""
+    """Return the lowering of an op that the table need not name: of elementwise ops, and of ops that a tile op means the same as."""
     if getattr(kind, "ELEMENTWISE", False):
         return lower_elementwise
     found = find(f"tile.{kind.name.removeprefix('nn.')}")

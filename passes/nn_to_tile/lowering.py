@@ -76,7 +76,7 @@ class FunctionLowering:
     # ---- types -------------------------------------------------------------------------------------------------------------------
 
     def format(self, dtype: np.dtype) -> str | None:
-        """The target's format for values of a dtype; None if they stay on the host."""
+        """Return the target's format for values of a dtype; None if they stay on the host."""
         if dtype not in self._formats:
             name, formats = format_of(dtype).name, self.unit.target.formats
             held = next((found for found in (name, STAND_INS.get(name)) if found in formats), None)
@@ -88,7 +88,7 @@ class FunctionLowering:
         return 1 if self.unit.target.tile is None else max(1, min(fold, len(shape) - 1))
 
     def tile_for(self, spec: Spec, fold: int) -> Tile | None:
-        """The type of a value as a tile; None if the target does not hold it."""
+        """Return the type of a value as a tile; None if the target does not hold it."""
         name = self.format(spec.dtype)
         if name is None or not spec.is_static:
             return None
@@ -114,7 +114,7 @@ class FunctionLowering:
         return None
 
     def _room(self, dtype: np.dtype) -> Bounds | None:
-        """What the stand-in for a dtype of integers holds; None if there is none, or the format is the dtype's own."""
+        """Return what the stand-in for a dtype of integers holds; None if there is none, or the format is the dtype's own."""
         name = self.format(dtype)
         return None if name is None or FORMATS[name].storage == dtype else limits(FORMATS[name].storage)
 
@@ -156,24 +156,24 @@ class FunctionLowering:
         self._hosts[value] = tensor
 
     def leaf(self, value: SSAValue) -> LeafOp | None:
-        """The leaf that gives a value, if one does."""
+        """Return the leaf that gives a value, if one does."""
         return self._leaves.get(value)
 
     def literal(self, value: SSAValue) -> np.ndarray | None:
-        """The value, if it is a literal."""
+        """Return the value, if it is a literal."""
         leaf = self._leaves.get(value)
         return leaf.value.array if leaf is not None and isinstance(leaf.value, LiteralAttr) else None
 
     def is_placed(self, value: SSAValue) -> bool:
-        """Whether a tile holds the value, in a fold that is settled."""
+        """Return whether a tile holds the value, in a fold that is settled."""
         return value in self._tiles
 
     def is_tile(self, value: SSAValue) -> bool:
-        """Whether a tile holds the value, or a leaf or argument can."""
+        """Return whether a tile holds the value, or a leaf or argument can."""
         return value in self._tiles or value in self._leaves or value in self._arguments
 
     def fold(self, value: SSAValue) -> int:
-        """The fold in which a value lives, or would: the one its first reader wants."""
+        """Return the fold in which a value lives, or would: the one its first reader wants."""
         held = self._tiles.get(value)
         if held:
             return next(iter(held))
@@ -181,11 +181,11 @@ class FunctionLowering:
         return self.fold_in(shape, self._wishes.get(value) or natural_fold(shape))
 
     def wish(self, value: SSAValue) -> int | None:
-        """The fold in which the first reader of a value wants it."""
+        """Return the fold in which the first reader of a value wants it."""
         return self._wishes.get(value)
 
     def tile(self, value: SSAValue, fold: int | None = None) -> SSAValue:
-        """The value as a tile; in a given fold, or as it lives."""
+        """Return the value as a tile; in a given fold, or as it lives."""
         held = self._tiles.get(value)
         if held and fold is None:
             return next(iter(held.values()))
@@ -205,7 +205,7 @@ class FunctionLowering:
         return made
 
     def host(self, value: SSAValue) -> SSAValue:
-        """The value as a tensor on the host."""
+        """Return the value as a tensor on the host."""
         if value not in self._hosts:
             leaf = self._leaves.get(value)
             made = (
@@ -217,7 +217,7 @@ class FunctionLowering:
         return self._hosts[value]
 
     def _type(self, value: SSAValue, fold: int) -> TileType:
-        """The type of a value as a tile.  Raises Declined."""
+        """Return the type of a value as a tile.  Raises Declined."""
         known = self._types.get((id(value.type), fold))
         if known is None:
             tile = self.tile_for(spec_of(value.type), fold)
@@ -262,7 +262,7 @@ class FunctionLowering:
 
 
 def _wishes(ops: Sequence[Operation]) -> dict[SSAValue, int]:
-    """The fold that the first reader of each value wants; elementwise ops pass on what their readers want."""
+    """Return the fold that the first reader of each value wants; elementwise ops pass on what their readers want."""
     found: dict[SSAValue, int] = {}
     by_kind: dict[type[Operation], Wishes | None] = {}
     for op in reversed(ops):

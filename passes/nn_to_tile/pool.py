@@ -22,14 +22,14 @@ def image_folds(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) ->
 
 
 def image(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, low: FunctionLowering) -> SSAValue:
-    """The operand x as an image with channels last."""
+    """Return the operand x as an image with channels last."""
     if op.plain_attrs()["layout"] == "nhwc":
         return low.tile(op.x, IMAGE)
     return low.emit(TransposeOp, low.tile(op.x, 1), perm=(0, 2, 3, 1), fold=IMAGE)
 
 
 def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: SSAValue, low: FunctionLowering) -> SSAValue:
-    """An image with channels last in the layout of the op."""
+    """Return an image with channels last in the layout of the op."""
     if op.plain_attrs()["layout"] == "nhwc":
         return y
     return low.emit(TransposeOp, y, perm=(0, 3, 1, 2), fold=1)

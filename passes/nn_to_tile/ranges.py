@@ -34,12 +34,12 @@ def limits(dtype: np.dtype) -> Bounds:
 
 
 def within(bounds: Bounds, room: Bounds) -> bool:
-    """Whether bounds lie inside others."""
+    """Return whether bounds lie inside others."""
     return room[0] <= bounds[0] and bounds[1] <= room[1]
 
 
 def hull(*bounds: Bounds) -> Bounds:
-    """The bounds of numbers that keep one of some bounds."""
+    """Return the bounds of numbers that keep one of some bounds."""
     return min(low for low, _ in bounds), max(high for _, high in bounds)
 
 
@@ -64,7 +64,7 @@ class Ranges:
                     self._add(op, value, spec)
 
     def exceeds(self, value: SSAValue) -> bool:
-        """Whether a value may hold a number that the device's format for it does not."""
+        """Return whether a value may hold a number that the device's format for it does not."""
         room = self._room(spec_of(value.type).dtype)
         return room is not None and not within(self._of(value), room)
 
@@ -129,7 +129,7 @@ REACHES.add("concat", lambda op, *xs: hull(*xs))
 
 @REACHES.rule("cast")
 def reach_cast(op: NNOp, x: Bounds) -> Bounds:
-    """The operand's integers; of a floating-point number any."""
+    """Return the operand's integers; of a floating-point number any."""
     exact = spec_of(op.operands[0].type).dtype.kind in "iub"
     return x if exact else limits(spec_of(op.results[0].type).dtype)
 
@@ -139,7 +139,7 @@ REACHES.add("quantize", lambda op, *operands: limits(spec_of(op.results[0].type)
 
 @REACHES.rule("pad")
 def reach_pad(op: NNOp, x: Bounds) -> Bounds:
-    """The operand's numbers, and that of the margins."""
+    """Return the operand's numbers, and that of the margins."""
     value = op.plain_attrs()["value"]
     return hull(x, (int(value), int(value))) if np.isfinite(value) else limits(spec_of(op.results[0].type).dtype)
 
@@ -150,7 +150,7 @@ REACHES.add("one_hot", lambda op, indices, depth, values: values)
 
 @REACHES.rule("scatter_elements", "scatter_nd")
 def reach_scatter(op: NNOp, x: Bounds, indices: Bounds, updates: Bounds) -> Bounds:
-    """Numbers of x and of what is written; what is added or multiplied may be anything."""
+    """Return numbers of x and of what is written; what is added or multiplied may be anything."""
     plain = op.plain_attrs()["reduction"] in ("none", "min", "max")
     return hull(x, updates) if plain else limits(spec_of(op.results[0].type).dtype)
 
@@ -204,7 +204,7 @@ def reach_clip(op: NNOp, x: Bounds) -> Bounds:
 
 @REACHES.rule("bitwise_and", "bitwise_or", "bitwise_xor")
 def _bits(op: NNOp, *xs: Bounds) -> Bounds:
-    """Numbers of as many bits as the operands' take, with a sign if one has it."""
+    """Return numbers of as many bits as the operands' take, with a sign if one has it."""
     low, high = hull(*xs)
     bits = max((-low - 1 if low < 0 else low).bit_length(), high.bit_length())
     return -(1 << bits) if low < 0 else 0, (1 << bits) - 1
@@ -215,7 +215,7 @@ REACHES.add("shift_right", lambda op, x, by: hull(x, (0, 0), (-1, -1)) if x[0] <
 
 @REACHES.rule("argmax", "argmin", "shape", "non_zero")
 def _sizes(op: NNOp, *xs: Bounds) -> Bounds:
-    """Places in the operand, or its sizes."""
+    """Return places in the operand, or its sizes."""
     shape = spec_of(op.operands[0].type).shape
     return limits(np.dtype(np.int64)) if -1 in shape else (0, max(shape, default=1))
 

@@ -51,7 +51,7 @@ def repeated_values(function: func.FuncOp, size: int, repeats: Repeats) -> dict[
 
 
 def keeps_samples(op: NNOp, carried: Container[SSAValue | None], size: int) -> bool:
-    """Whether all results of an op carry the batch, sample by sample.  carried: the values that do."""
+    """Return whether all results of an op carry the batch, sample by sample.  carried: the values that do."""
     operands = op.named_operands()
     flags, attrs = [v in carried for v in operands], op.plain_attrs()
     specs = [None if v is None else spec_of(v.type) for v in operands]
@@ -59,13 +59,13 @@ def keeps_samples(op: NNOp, carried: Container[SSAValue | None], size: int) -> b
 
 
 def _expands_to(op: ExpandOp, size: int) -> bool:
-    """Whether the op gives each of so many samples the same."""
+    """Return whether the op gives each of so many samples the same."""
     before, after = (spec_of(value.type).shape for value in (op.operands[0], op.results[0]))
     return after[:1] == (size,) and (before[:1] != (size,) or len(before) < len(after))
 
 
 def _has_samples(value: SSAValue, size: int) -> bool:
-    """Whether the first dimension has as many rows for each sample."""
+    """Return whether the first dimension has as many rows for each sample."""
     shape = spec_of(value.type).shape
     return bool(shape) and shape[0] > 0 and shape[0] % size == 0
 
@@ -94,7 +94,7 @@ class RepeatedRows:
         return {key: function for key, function in found.items() if any(isinstance(op, ParamOp) for op in function.walk())}
 
     def has(self, leaf: LeafOp, samples: int) -> bool:
-        """Whether a leaf, whose first dimension so many samples divide, holds the same for each of them for good."""
+        """Return whether a leaf, whose first dimension so many samples divide, holds the same for each of them for good."""
         if isinstance(leaf, StateOp) or (isinstance(leaf, ParamOp) and str(plain(leaf.sym)) in self.updated):
             return False
         if leaf.key is None:
@@ -105,12 +105,12 @@ class RepeatedRows:
         return self.known[leaf.key, samples]
 
     def are_equal(self, leaf: LeafOp, samples: int) -> bool:
-        """Whether the rows that a leaf holds for each sample are equal."""
+        """Return whether the rows that a leaf holds for each sample are equal."""
         rows = leaf.array(self.unit.weights).reshape(samples, -1)
         return bool((rows[0] == rows[1]).all() and (rows == rows[:1]).all())
 
     def are_expanded(self, function: func.FuncOp, samples: int) -> bool:
-        """Whether an expression gives each sample the same rows, whatever its parameters are."""
+        """Return whether an expression gives each sample the same rows, whatever its parameters are."""
         found = repeated_values(function, samples, lambda leaf, count: isinstance(leaf, ConstantOp) and self.has(leaf, count))
         last = function.body.block.last_op
         return last is not None and all(value in found for value in last.operands)
@@ -132,7 +132,7 @@ class RepeatedRows:
         return key
 
     def _first_rows(self, leaf: LeafOp, count: int) -> Callable[[], NDArray]:
-        """What gives the first rows of a leaf's value as it is now."""
+        """Return what gives the first rows of a leaf's value as it is now."""
         value, weights = leaf.value, self.unit.weights
         whole = leaf.array(weights) if not isinstance(value, WeightAttr) else None
         key = leaf.key or ""

@@ -92,7 +92,7 @@ def lower_split(op: NNOp, low: FunctionLowering) -> list[SSAValue]:
 
 
 def take(x: SSAValue, axis: int, start: int, size: int, low: FunctionLowering, step: int = 1) -> SSAValue:
-    """A range of one dimension of a tile."""
+    """Return a range of one dimension of a tile."""
     shape = tile_of(x).shape
     starts = tuple(start if i == axis else 0 for i in range(len(shape)))
     sizes = tuple(size if i == axis else d for i, d in enumerate(shape))
@@ -137,12 +137,12 @@ def _edge(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering) ->
 
 
 def _other_end(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering) -> SSAValue:
-    """What lies at the end across from `at`."""
+    """Return what lies at the end across from `at`."""
     return take(x, axis, tile_of(x).shape[axis] - count if at == 0 else 0, count, low)
 
 
 def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering) -> SSAValue:
-    """What lies beside the element at one end, backward; element by element where slices only run forward."""
+    """Return what lies beside the element at one end, backward; element by element where slices only run forward."""
     first = count if at == 0 else at - 1
     if not low.has_tiles:
         return take(x, axis, first, count, low, step=-1)
@@ -154,7 +154,7 @@ def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering
 
 @TO_TILE.rule("shape")
 def lower_shape(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """A literal: shapes are static here."""
+    """Return a literal: shapes are static here."""
     array = np.array(spec_of(op.operands[0].type).shape, np.int64)
     type_ = tensor_type(spec_of(op.results[0].type))
     leaf = ConstantOp.make((), {"value": LiteralAttr.of(array)}, (type_,), op.location)
@@ -170,6 +170,6 @@ def _broadcast(op: NNOp, low: FunctionLowering) -> SSAValue:
 
 @lru_cache(maxsize=1 << 12)
 def _same_rows(x: Tile, shape: tuple[int, ...]) -> int | None:
-    """The fold in which a shape has the rows and columns of x, if there is one."""
+    """Return the fold in which a shape has the rows and columns of x, if there is one."""
     found = (fold for fold in range(1, len(shape)) if Tile(shape, x.format, x.tile, fold).matrix() == x.matrix())
     return next(found, None)

@@ -124,7 +124,7 @@ def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> tuple[Op
 
 
 def _empty(carried: set[SSAValue]) -> str | None:
-    """The reason if a value has no elements: how many samples it holds would not show."""
+    """Return the reason if a value has no elements: how many samples it holds would not show."""
     return "a tensor has no elements" if any(0 in spec_of(v.type).shape for v in carried) else None
 
 

@@ -91,7 +91,7 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter, wide: froze
 
 
 def _trained(function: func.FuncOp, wide: frozenset[str]) -> Iterator[SSAValue]:
-    """Values that stay in the format of the source: parameters, what updates them, the loss, numbers that come in, caches.
+    """Yield values that stay in the format of the source: parameters, what updates them, the loss, numbers that come in, caches.
 
     wide: names of parameters, states, inputs and outputs.
     """

@@ -80,7 +80,7 @@ def _new(
     rewriter: Rewriter,
     **attrs: Any,
 ) -> SSAValue | None:
-    """An op of the type of `op`, before it, located at it and the sources; None if an instrument refuses the rewrite."""
+    """Return an op of the type of `op`, before it, located at it and the sources; None if an instrument refuses the rewrite."""
     if not rewriter.allow(name, op):
         return None
     tile = tile_of(op.y)
@@ -91,7 +91,7 @@ def _new(
 def _insert(
     op: ViewOp, kind: type[ViewOp], x: SSAValue, tile: Tile, sources: Sequence[Operation], rewriter: Rewriter, **attrs: Any
 ) -> SSAValue:
-    """A view of x in the fold of a type, before `op`."""
+    """Return a view of x in the fold of a type, before `op`."""
     return rewriter.insert(op, kind.build(x, location=rewriter.location(sources), fold=tile.fold, **attrs)).y
 
 
@@ -99,13 +99,13 @@ def _insert(
 
 
 def _identity(op: ViewOp, rewriter: Rewriter) -> SSAValue | None:
-    """A view that changes nothing."""
+    """Return a view that changes nothing."""
     unmoved = not isinstance(op, TransposeOp) or _perm(op) == tuple(range(len(tile_of(op.x).shape)))
     return op.x if op.x.type == op.y.type and unmoved and rewriter.allow("drop-identity", op) else None
 
 
 def _join_same_kind(op: ViewOp, rewriter: Rewriter) -> SSAValue | None:
-    """A reshape of a reshape, a relayout of a relayout."""
+    """Return a reshape of a reshape, a relayout of a relayout."""
     inner = op.x.owner
     if type(inner) is not type(op) or not isinstance(inner, ViewOp):
         return None
@@ -113,7 +113,7 @@ def _join_same_kind(op: ViewOp, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _join_transposes(op: TransposeOp, rewriter: Rewriter) -> SSAValue | None:
-    """A transpose of a transpose; nothing, if they are inverse."""
+    """Return a transpose of a transpose; nothing, if they are inverse."""
     inner = op.x.owner
     if not isinstance(inner, TransposeOp):
         return None
@@ -124,7 +124,7 @@ def _join_transposes(op: TransposeOp, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _plain_reshape(op: ReshapeOp, rewriter: Rewriter) -> SSAValue | None:
-    """A reshape to the same shape only changes the fold."""
+    """Return a reshape to the same shape only changes the fold."""
     if tile_of(op.x).shape != tile_of(op.y).shape or op.x.type == op.y.type:
         return None
     return _new(op, RelayoutOp, op.x, name="reshape-to-relayout", rewriter=rewriter)
@@ -180,7 +180,7 @@ def _relayout_into_view(op: RelayoutOp, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _cancel_across_map(op: ReshapeOp | TransposeOp, rewriter: Rewriter) -> SSAValue | None:
-    """A view of a map whose operands are the inverse view, or one element: the map works on what the inverse views read."""
+    """Return a view of a map whose operands are the inverse view, or one element: the map works on what the inverse views read."""
     inner = op.x.owner
     if not isinstance(inner, MapOp) or not op.x.has_one_use():
         return None
@@ -195,7 +195,7 @@ def _cancel_across_map(op: ReshapeOp | TransposeOp, rewriter: Rewriter) -> SSAVa
 
 
 def _before_inverse(x: SSAValue, view: ReshapeOp | TransposeOp) -> SSAValue | None:
-    """What x was before a view that `view` undoes; x itself if it is one element; None otherwise."""
+    """Return what x was before a view that `view` undoes; x itself if it is one element; None otherwise."""
     if tile_of(x).elements == 1:
         return x
     owner = x.owner
@@ -219,7 +219,7 @@ REWRITES.add_all(
 
 
 def _retyped(op: ViewOp, value: SSAValue, name: str, inner: Operation, rewriter: Rewriter) -> SSAValue | None:
-    """The value in the type of `op`, of whose shape it is."""
+    """Return the value in the type of `op`, of whose shape it is."""
     if value.type == op.y.type:
         return value if rewriter.allow(name, op) else None
     return _new(op, RelayoutOp, value, name=name, sources=(inner,), rewriter=rewriter)
@@ -235,6 +235,6 @@ def _swaps_before_last(op: TransposeOp) -> bool:
 
 
 def _with_rows(tile: Tile, matrix: tuple[int, int, int]) -> Tile:
-    """The type in the fold that gives matrices of those sizes, if there is one, else with fold 1."""
+    """Return the type in the fold that gives matrices of those sizes, if there is one, else with fold 1."""
     folds = (tile.with_(fold=fold).shaped(tile.shape) for fold in range(1, len(tile.shape)))
     return next((found for found in folds if found.matrix() == matrix), tile.with_(fold=1))

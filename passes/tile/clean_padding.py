@@ -138,7 +138,7 @@ class _Cleaner:
         return own._replace(columns=Fill.ZERO) if axis == -1 else own._replace(rows=Fill.ZERO) if axis == -2 else own
 
     def _ends_within(self, x: SSAValue, axis: int) -> bool:
-        """Whether a dimension ends within a tile: zeros beyond it could be greater than all that is before."""
+        """Return whether a dimension ends within a tile: zeros beyond it could be greater than all that is before."""
         tile = tile_of(x)
         height, width = tile.tile or (1, 1)
         _, rows, columns = tile.matrix()

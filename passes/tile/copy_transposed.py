@@ -72,7 +72,7 @@ def _reads_transposed(op: Operation, index: int, *, first_of_two: bool) -> bool:
 
 
 def _is_transposed(value: SSAValue) -> bool:
-    """Whether rows and columns of tiles are exchanged on the way to a value."""
+    """Return whether rows and columns of tiles are exchanged on the way to a value."""
     while isinstance(value.owner, Operation) and isinstance(value.owner, ViewOp) and is_view(value.owner):
         view = value.owner
         if isinstance(view, TransposeOp) and _exchanges(view):

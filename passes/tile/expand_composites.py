@@ -105,7 +105,7 @@ def _expand(op: TileOp, unit: Unit, rewriter: Rewriter) -> list[Operation]:
 
 
 def _between(first: Operation | None, last: Operation) -> list[Operation]:
-    """The ops after one (None: from the start of the block) and before another."""
+    """Return the ops after one (None: from the start of the block) and before another."""
     found: list[Operation] = []
     op = last.prev_op
     while op is not None and op is not first:
@@ -115,7 +115,7 @@ def _between(first: Operation | None, last: Operation) -> list[Operation]:
 
 
 def _on_host(op: TileOp, reason: str, rewriter: Rewriter) -> SSAValue:
-    """The function, or the cast, as an nn op between borders.  Raises E0503 for another op."""
+    """Return the function, or the cast, as an nn op between borders.  Raises E0503 for another op."""
     attrs = op.plain_attrs()
     fn = "cast" if isinstance(op, CastOp) else str(attrs.get("fn"))
     kind = nn_ops().get(fn) if isinstance(op, MapOp | CastOp) else None

@@ -72,13 +72,13 @@ class _Cluster:
         self.literals: set[Attribute] = _literals(root)
 
     def can_join(self, op: MapOp | CastOp) -> bool:
-        """Whether the op is of the region's shape, and nothing outside reads it."""
+        """Return whether the op is of the region's shape, and nothing outside reads it."""
         tile = tile_of(op.y)
         alike = (tile.shape, tile.fold) == (self.tile.shape, self.tile.fold)
         return alike and all(use.operation in self.ops for use in op.y.uses)
 
     def inputs_with(self, op: MapOp | CastOp) -> dict[SSAValue, None]:
-        """What the region reads once the op is part of it."""
+        """Return what the region reads once the op is part of it."""
         return {x: None for x in (*self.inputs, *op.operands) if x is not op.y and not _is_literal(x)}
 
 
@@ -121,12 +121,12 @@ def _grow(root: MapOp | CastOp, rewriter: Rewriter, *, numbers: bool) -> _Cluste
 
 
 def _literals(op: MapOp | CastOp) -> set[Attribute]:
-    """The numbers that an op reads."""
+    """Return the numbers that an op reads."""
     return {x.owner.value for x in op.operands if isinstance(x.owner, ConstantOp) and _is_literal(x)}
 
 
 def _body(ops: Sequence[MapOp | CastOp | ConstantOp], inputs: Sequence[SSAValue]) -> Block:
-    """The region's block: the ops, on arguments for the inputs."""
+    """Return the region's block: the ops, on arguments for the inputs."""
     block = Block(arg_types=[x.type for x in inputs])
     values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
     for op in ops:
@@ -146,7 +146,7 @@ def _widened(tile: Tile) -> Tile:
 
 
 def _is_choice(op: MapOp | CastOp) -> bool:
-    """Whether the op takes one of two computed tensors whole."""
+    """Return whether the op takes one of two computed tensors whole."""
     if not isinstance(op, MapOp) or op.plain_attrs()["fn"] != "where":
         return False
     which, *values = op.operands

@@ -84,7 +84,7 @@ def _check_formats(op: Operation, target: Target) -> None:
 
 
 def _rank(op: Operation) -> int:
-    """The highest rank that the op's kernel meets; reshapes, relayouts and borders to the host have no kernel that minds."""
+    """Return the highest rank that the op's kernel meets; reshapes, relayouts and borders to the host have no kernel that minds."""
     if not isinstance(op, TileOp) or isinstance(op, ReshapeOp | RelayoutOp | ToHostOp | FromHostOp):
         return 0
     return max((len(v.type.data.shape) for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), default=0)
@@ -127,13 +127,13 @@ def _reshaped(x: SSAValue, shape: Sequence[int], op: Operation, rewriter: Rewrit
 
 
 def _grouped(shape: Sequence[int], groups: Groups) -> tuple[int, ...]:
-    """The shape after grouping; dimensions that a broadcast operand lacks in front count as 1."""
+    """Return the shape after grouping; dimensions that a broadcast operand lacks in front count as 1."""
     full = (*([1] * (sum(map(len, groups)) - len(shape))), *shape)
     return tuple(prod(full[i] for i in group) for group in groups)
 
 
 def _rebuilt(op: TileOp, groups: Groups | None, rewriter: Rewriter, **attrs: Any) -> SSAValue | None:
-    """The op on operands of grouped shapes, its result in the old shape."""
+    """Return the op on operands of grouped shapes, its result in the old shape."""
     if groups is None or not rewriter.allow("lower-rank", op):
         return None
     operands = [None if x is None else _operand(x, groups, op, rewriter) for x in op.named_operands()]
@@ -198,7 +198,7 @@ def _embedding(op: EmbeddingOp, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _along_last(op: Operation, rewriter: Rewriter) -> SSAValue | None:
-    """All but the last dimension merge."""
+    """Return all but the last dimension merge."""
     if not isinstance(op, TileOp):
         return None
     rank = len(_tile(op).shape)
@@ -209,7 +209,7 @@ def _along_last(op: Operation, rewriter: Rewriter) -> SSAValue | None:
 
 
 def _along_each(op: ReduceOp | SliceOp | PadOp, axes: Sequence[int], make: Along, rewriter: Rewriter) -> SSAValue | None:
-    """The op along one axis after the other, all dimensions before it as one, and all after it.
+    """Return the op along one axis after the other, all dimensions before it as one, and all after it.
 
     make: the attributes of the op [before, axis, after] along one axis.
     """
@@ -272,13 +272,13 @@ def _pad_along(attrs: dict[str, Any], axis: int) -> dict[str, Any]:
 
 
 def _first(values: Sequence[int], groups: Groups) -> tuple[int, ...]:
-    """The value of each group's first dimension: those of its others are the same."""
+    """Return the value of each group's first dimension: those of its others are the same."""
     return tuple(values[group[0]] for group in groups)
 
 
 @LOWER_RANK.rule("concat")
 def _concat(op: ConcatOp, rewriter: Rewriter) -> SSAValue | None:
-    """All but the axis merge."""
+    """Return all but the axis merge."""
     rank = len(_tile(op).shape)
     axis = axis_in(op.plain_attrs()["axis"], rank)
     groups = _groups(rank, lambda i: axis not in (i, i - 1))

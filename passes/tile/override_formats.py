@@ -65,7 +65,7 @@ def _require_held(rules: Sequence[PrecisionRule], target: Target) -> None:
 
 
 def _near(rule: PrecisionRule, module: ModuleOp) -> str:
-    """A hint naming the op or source name nearest to what a rule is about."""
+    """Return a hint naming the op or source name nearest to what a rule is about."""
     ops = [op for function in entry_functions(module) for op in computing(function)]
     known = {kind for op in ops for kind in kinds(op)}
     if not any(rule.matches([kind], [rule.name]) for kind in known):

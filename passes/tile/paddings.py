@@ -45,18 +45,18 @@ UNBOUNDED = frozenset({"exp", "log", "reciprocal"})
 
 
 def is_matrix_of_one_number(value: SSAValue) -> bool:
-    """Whether a value is a literal number, broadcast to a shape: zero beyond it."""
+    """Return whether a value is a literal number, broadcast to a shape: zero beyond it."""
     owner = value.owner
     return isinstance(owner, BroadcastOp) and is_number(owner.x)
 
 
 def is_number(value: SSAValue) -> bool:
-    """Whether a value is a literal of one element, which fills a tile."""
+    """Return whether a value is a literal of one element, which fills a tile."""
     return is_literal(value.owner) and tile_of(value).elements == 1
 
 
 def padded(tile: Tile, padding: Padding) -> Padding:
-    """The padding of a tile, ZERO along dimensions that fill their tiles."""
+    """Return the padding of a tile, ZERO along dimensions that fill their tiles."""
     height, width = tile.tile or (1, 1)
     _, rows, columns = tile.matrix()
     return Padding(padding.rows if rows % height else Fill.ZERO, padding.columns if columns % width else Fill.ZERO)
@@ -73,7 +73,7 @@ def after_function(fn: str, fills: Sequence[Fill]) -> Fill:
 
 
 def worst(paddings: Sequence[Padding]) -> Padding:
-    """What holds for all of several values, laid on each other."""
+    """Return what holds for all of several values, laid on each other."""
     return Padding(max(p.rows for p in paddings), max(p.columns for p in paddings))
 
 

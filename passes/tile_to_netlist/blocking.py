@@ -108,7 +108,7 @@ def candidates(view: OpView, target: Target) -> list[Candidate]:
 
 
 def find(subject: BlockingSubject, target: Target) -> Blockings:
-    """The candidates of an op.  Raises E0502 if it fits no core however it is cut, E0503 for a target without cores."""
+    """Return the candidates of an op.  Raises E0502 if it fits no core however it is cut, E0503 for a target without cores."""
     if target.grid is None:
         raise Error("E0503", f"target {target.name} has no grid of cores")
     found: list[Candidate] = []
@@ -231,7 +231,7 @@ class Fitter:
             yield from ((inner, way) for inner in SHALLOW for way in family)
 
     def candidate(self, layout: GridLayout, way: Way, inner: int) -> Candidate | TooLarge:
-        """The candidate of a way with that much of K at a time, or with more where L1 has room; its need if it does not fit."""
+        """Return the candidate of a way with that much of K at a time, or with more where L1 has room; its need if it does not fit."""
         rows, cols, share = layout.rows, layout.cols, layout.share
         need = self.buffers(share, way, inner)
         if not self.fits(need):
@@ -279,14 +279,14 @@ class Fitter:
         return sum(b.size_bytes for b in need.buffers) <= self.target.l1_usable_bytes
 
     def buffers(self, share: Triple, way: Way, inner: int) -> Need:
-        """The buffers of a way with at most so many tiles of K at a time."""
+        """Return the buffers of a way with at most so many tiles of K at a time."""
         held = frozenset({1}) if way.held else frozenset[int]()
         alignment, columns = self.target.alignment_bytes, (share[0], share[2])
         return fill(Need(self.subject.view, way.rows, way.cols, alignment, way.reread, held, columns, way.kept, inner))
 
 
 def dst_tiles(accumulate: str, target: Target) -> int:
-    """Tiles of a result that a core accumulates at a time: 32-bit values take the place of two."""
+    """Return tiles of a result that a core accumulates at a time: 32-bit values take the place of two."""
     wide = accumulate in WIDE_ACCUMULATE and target.wide_accumulation
     return max(target.dst_tiles // 2 if wide else target.dst_tiles, 1)
 

@@ -39,7 +39,7 @@ class Costs:
         return rates_of(self.target)
 
     def core(self, view: OpView, share: Share) -> int:
-        """Cycles a microbatch of one core, its operands at hand."""
+        """Return cycles a microbatch of one core, its operands at hand."""
         return cycles(view, share, self.target.arch)
 
     def streams(
@@ -51,7 +51,7 @@ class Costs:
         inner: tuple[int, int] | None,
         room: Mapping[str, int],
     ) -> Streams:
-        """What the candidate of an op moves.  weights: operands that hold the same in every microbatch.  room: tiles of L1 by role.
+        """Return what the candidate of an op moves.  weights: operands that hold the same in every microbatch.  room: tiles of L1 by role.
 
         Activations are taken to come from two cores.
         """
@@ -77,11 +77,11 @@ class Costs:
         return Streams(max(slowest, absorbed / self.rates.absorb_core), int(held), int(streamed))
 
     def sent(self, tensor: TensorType, tiles: int, readers: int) -> float:
-        """Cycles in which a core hands so many tiles of its result to each of its readers."""
+        """Return cycles in which a core hands so many tiles of its result to each of its readers."""
         return tiles * self.tile_bytes(tensor) * readers / self.rates.inject_core
 
     def tile_bytes(self, tensor: TensorType) -> int:
-        """Bytes of a tile, with its header; of 1024 numbers in row layout."""
+        """Return bytes of a tile, with its header; of 1024 numbers in row layout."""
         return format_named(tensor.format).tile_bytes(32, 32, self.target.alignment_bytes)
 
 
@@ -94,7 +94,7 @@ class CostTemplate:
 
     @staticmethod
     def of(view: OpView) -> CostTemplate:
-        """The template of a main op."""
+        """Return the template of a main op."""
         present = tuple(i for i, x in enumerate(view.operands) if x is not None)
         numbers = tuple(None if x is None else present.index(i) for i, x in enumerate(view.operands))
         work = Work(f"tile.{view.op}", numbers, view.attrs, (view.result,), view.body)

@@ -69,7 +69,7 @@ class _Search:
         return best[1] or self.from_settled()
 
     def from_settled(self) -> list[Epoch]:
-        """The best cuts of epochs that are packed already, or that hold one op."""
+        """Return the best cuts of epochs that are packed already, or that hold one op."""
         for begin in range(len(self.problem.nodes)):
             self.settle((begin, begin + 1))
             known = range(1, len(self.times[begin]) + 1)

@@ -30,12 +30,12 @@ class Group:
 
 
 def is_literal(op: object) -> bool:
-    """Whether the op is a constant written out in the IR."""
+    """Return whether the op is a constant written out in the IR."""
     return isinstance(op, ConstantOp) and isinstance(op.value, LiteralAttr)
 
 
 def groups(block: Block, is_view: Callable[[Operation], bool], on_host: Callable[[Operation], bool]) -> list[Group]:
-    """One group for each op that computes; views and literals are repeated in every group that reads through them."""
+    """Return one group for each op that computes; views and literals are repeated in every group that reads through them."""
     found: list[Group] = []
     for op in list(block.ops)[:-1]:
         if isinstance(op, LeafOp) or is_view(op):
@@ -68,7 +68,7 @@ def _group(main: Operation, is_view: Callable[[Operation], bool], on_host: bool)
 
 
 def computed(value: SSAValue, is_view: Callable[[Operation], bool]) -> bool:
-    """Whether a value is the result of a group, and not an argument, a leaf or a view."""
+    """Return whether a value is the result of a group, and not an argument, a leaf or a view."""
     owner = value.owner
     return isinstance(owner, Operation) and not isinstance(owner, LeafOp) and not is_view(owner)
 
@@ -92,7 +92,7 @@ def segments(found: Sequence[Group]) -> list[list[Group]]:
 
 
 def _run_side(remaining: Iterable[Group], waiting: dict[Operation, set[Operation]], side: bool) -> tuple[list[Group], list[Group]]:
-    """What can run on one side in program order, and the rest.  Program order keeps dependences, so one scan finds all."""
+    """Return what can run on one side in program order, and the rest.  Program order keeps dependences, so one scan finds all."""
     segment: list[Group] = []
     rest: list[Group] = []
     blocked: set[Operation] = set()
@@ -106,5 +106,5 @@ def _run_side(remaining: Iterable[Group], waiting: dict[Operation, set[Operation
 
 
 def is_tile_compute(op: Operation) -> bool:
-    """Whether the op is of dialect tile and not a border to the host."""
+    """Return whether the op is of dialect tile and not a border to the host."""
     return isinstance(op, TileOp) and op.name not in ("tile.to_host", "tile.from_host")

@@ -64,13 +64,13 @@ def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -
 
 
 def _work_of(layout: GridLayout) -> tuple[int, float, int]:
-    """Tiles of a core, how far its share is from a square, and rows of the grid."""
+    """Return tiles of a core, how far its share is from a square, and rows of the grid."""
     _, rows, cols = layout.share
     return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
 
 
 def _spreads(dims: tuple[int, int, int], target: Target) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Rows and columns of parts that a result is spread over, and the matrices and tile rows of each part."""
+    """Yield rows and columns of parts that a result is spread over, and the matrices and tile rows of each part."""
     height, width = target.grid or (0, 0)
     longest = max(height, width)
     t, rows, cols = dims
@@ -88,7 +88,7 @@ def _spreads(dims: tuple[int, int, int], target: Target) -> Iterator[tuple[tuple
 
 @lru_cache(maxsize=4096)
 def _rectangles(parts: int, longest: int) -> tuple[tuple[int, int], ...]:
-    """Rows and columns of the rectangles of that many parts."""
+    """Return rows and columns of the rectangles of that many parts."""
     return tuple((rows, parts // rows) for rows in divisors(parts) if rows <= longest and parts // rows <= longest)
 
 
@@ -120,5 +120,5 @@ def divisors(number: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def largest_divisor(number: int, limit: int) -> int:
-    """The largest divisor that is at most `limit`."""
+    """Return the largest divisor that is at most `limit`."""
     return next(d for d in divisors(number) if d <= max(limit, 1))

@@ -35,7 +35,7 @@ class Limits:
     thorough: bool = False
 
     def allows(self, grid: Pair, chip: Pair) -> bool:
-        """Whether a grid is as asked for, and fits on the chip the way it is to lie and from where it is to start."""
+        """Return whether a grid is as asked for, and fits on the chip the way it is to lie and from where it is to start."""
         if self.grid is not None and grid != self.grid:
             return False
         row, col = self.start or (0, 0)

@@ -95,12 +95,12 @@ class LowerToNetlist(Pass):
 
 
 def usual_fidelity(format_: str) -> str:
-    """The fidelity of an op whose result is stored in a format."""
+    """Return the fidelity of an op whose result is stored in a format."""
     return "HiFi3" if format_ in ("Float16", "Float16_b") else "HiFi4"
 
 
 def _variables(module: ModuleOp, kind: type[ParamOp | StateOp]) -> tuple[Any, ...]:
-    """Parameters or states of the module: (name, weight key, shape, dtype) of each, in order of first use."""
+    """Return parameters or states of the module: (name, weight key, shape, dtype) of each, in order of first use."""
     found: dict[str, Any] = {}
     for op in module.walk():
         if isinstance(op, kind):
@@ -160,7 +160,7 @@ class _Builder:
         function.erase()
 
     def on_host(self, op: Operation) -> bool:
-        """Whether an op runs on the host beside a device; on target host all ops do, as one."""
+        """Return whether an op runs on the host beside a device; on target host all ops do, as one."""
         return not self.unit.target.is_host and not is_tile_compute(op)
 
     def result_kind(self, port: Port) -> str:
@@ -173,7 +173,7 @@ class _Builder:
         raise Error("E0302", f"result '{port.name}' updates '{port.updates}', which is no state or parameter")
 
     def graphs(self, name: str, parts: Sequence[Sequence[Group]], queues: dict[SSAValue, QueueOp], count: int) -> list[_Graph]:
-        """A graph for each segment; values that cross a border get an edge queue."""
+        """Return a graph for each segment; values that cross a border get an edge queue."""
         made: list[_Graph] = []
         home: dict[SSAValue, _Graph] = {}
         for index, part in enumerate(parts):
@@ -188,7 +188,7 @@ class _Builder:
         return made
 
     def operand(self, value: SSAValue, graph: _Graph, home: dict[SSAValue, _Graph], queues: dict[SSAValue, QueueOp]) -> SSAValue:
-        """The value inside a graph: the result of one of its ops, or what it reads from a queue."""
+        """Return the value inside a graph: the result of one of its ops, or what it reads from a queue."""
         if value in graph.values:
             return graph.values[value]
         if value not in queues:
@@ -198,7 +198,7 @@ class _Builder:
         return read.value
 
     def op(self, graph: _Graph, group: Group, result: SSAValue, operands: Sequence[SSAValue]) -> SSAValue:
-        """One netlist op around copies of the group's members."""
+        """Return one netlist op around copies of the group's members."""
         work = Block(arg_types=[v.type for v in group.inputs])
         mapper: dict[SSAValue, SSAValue] = dict(zip(group.inputs, work.args, strict=True))
         for member in group.members:
@@ -236,7 +236,7 @@ class _Builder:
         return found | {key: value for key, (value, _) in choices.items()}
 
     def queue(self, name: str, kind: str, value: SSAValue, location: Attribute, **fields: Any) -> QueueOp:
-        """A queue of the value's type under a free name like the one given."""
+        """Return a queue of the value's type under a free name like the one given."""
         op = QueueOp.build(self.fresh(_stem(name) or kind), kind, value.type, location=location, **fields)
         block = self.module.body.block
         anchor = block.first_op if self.last_queue is None else self.last_queue.next_op
@@ -245,12 +245,12 @@ class _Builder:
         return op
 
     def input(self, value: SSAValue, port: Port, count: int) -> QueueOp:
-        """The queue of an argument; one that every microbatch reads stays in place."""
+        """Return the queue of an argument; one that every microbatch reads stays in place."""
         kept = count > 1 and not port.streamed
         return self.queue(port.name, "input", value, named_location(port.name), type="ram" if kept else "queue")
 
     def output(self, value: SSAValue, port: Port) -> QueueOp:
-        """The queue of a result."""
+        """Return the queue of a result."""
         return self.queue(port.name, "output", value, _location(value))
 
     def edge(self, value: SSAValue, graph: _Graph) -> QueueOp:
@@ -262,7 +262,7 @@ class _Builder:
         return queue
 
     def leaf(self, op: LeafOp) -> QueueOp:
-        """The queue of a parameter, constant or state; one for all functions that use it in the same type."""
+        """Return the queue of a parameter, constant or state; one for all functions that use it in the same type."""
         kind = {"ttc.param": "parameter", "ttc.state": "state"}.get(op.name, "constant")
         key = self.keys.of(op)
         name = str(plain(op.sym)) if isinstance(op, ParamOp | StateOp) else key
@@ -300,7 +300,7 @@ class _Graph:
 
 
 def _stem(name: str) -> str:
-    """What names of a netlist can be made of a source's name; empty if that has no letters or digits."""
+    """Return what names of a netlist can be made of a source's name; empty if that has no letters or digits."""
     return NAME.sub("_", name[:MAX_STEM]).strip("_")
 
 
@@ -332,7 +332,7 @@ def _copy_what_is_not_computed(block: Block) -> None:
 
 
 def _argument(port: Port, queue: QueueOp, kind: str, count: int) -> Argument:
-    """How the user sees a port: the shape of all microbatches together, in the source's dtype."""
+    """Return how the user sees a port: the shape of all microbatches together, in the source's dtype."""
     tensor = plain_type(queue.tensor)
     shape = (tensor.shape[0] * count, *tensor.shape[1:]) if port.streamed else tensor.shape
     dtype = format_named(tensor.format).storage if port.dtype is None and tensor.layout == "rows" else port.dtype

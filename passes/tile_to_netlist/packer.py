@@ -80,7 +80,7 @@ class Packer:
     judge: Judge | None
 
     def settle(self, begin: int, end: int) -> PackingVerdict | None:
-        """The ops of an epoch at their places, and what it takes; None if they do not fit on the grid."""
+        """Return the ops of an epoch at their places, and what it takes; None if they do not fit on the grid."""
         placed = self.pack(begin, end)
         if placed is None:
             return None
@@ -118,7 +118,7 @@ class Packer:
         return self.attempt(begin, chosen)
 
     def pack(self, begin: int, end: int) -> tuple[Placed, ...] | None:
-        """The first settings, best first, whose rectangles fit on the grid."""
+        """Return the first settings, best first, whose rectangles fit on the grid."""
         tried: set[tuple[int, ...]] = set()
         for family, setting in self.settings(begin, end):
             chosen = family.chosen(begin, end, setting)
@@ -149,7 +149,7 @@ class Packer:
         return placed
 
     def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
-        """All ops packed anew with one of them on a few more cores; None if there are not enough, or they do not lie as it takes."""
+        """Return all ops packed anew with one of them on a few more cores; None if there are not enough, or they do not lie as it takes."""
         now = placed[index].candidate
         options = [c for c in self.problem.nodes[begin + index].found.front if c.busy < now.busy and c.cores <= now.cores + free]
         for candidate in options[: self.effort.shapes]:
@@ -183,7 +183,7 @@ class Packer:
         return tuple(Placed(options[i][number], place, options[i][number].buffers) for i, (number, place) in enumerate(found))
 
     def alternatives(self, number: int, chosen: Candidate) -> list[Candidate]:
-        """The candidate, and others of its op that take no longer and few more cores, each of another shape."""
+        """Return the candidate, and others of its op that take no longer and few more cores, each of another shape."""
         found: dict[Shape, Candidate] = {_shape(chosen): chosen}
         for candidate in self.problem.nodes[number].found.all:
             if len(found) >= self.effort.shapes or candidate.cores > chosen.cores + chosen.cores // 8 + 1:

@@ -23,7 +23,7 @@ class Request:
 
 
 def pack(sizes: Sequence[Shape], rows: int, cols: int) -> list[Grid] | None:
-    """Places for rectangles (rows, columns) on a grid, none overlapping, or None if this method finds none."""
+    """Return places for rectangles (rows, columns) on a grid, none overlapping, or None if this method finds none."""
     found = pack_requests([Request((size,)) for size in sizes], rows, cols)
     return None if found is None else [place for _, place in found]
 
@@ -64,7 +64,7 @@ def _attempt(requests: Sequence[Request], order: Sequence[int], rows: int, cols:
 
 
 def _place(free: list[int], cols: int, request: Request) -> tuple[int, Grid] | None:
-    """The first shape that fits, at its first spot, which is no longer free then."""
+    """Return the first shape that fits, at its first spot, which is no longer free then."""
     for number, (height, width) in enumerate(request.shapes):
         for transposed in (False, True):
             if (request.transposed is not None and request.transposed != transposed) or (
@@ -80,7 +80,7 @@ def _place(free: list[int], cols: int, request: Request) -> tuple[int, Grid] | N
 
 
 def _spot(free: list[int], cols: int, height: int, width: int) -> tuple[int, int] | None:
-    """The first row and column at which a rectangle of free cores begins."""
+    """Return the first row and column at which a rectangle of free cores begins."""
     if width > cols or height > len(free):
         return None
     for row in range(len(free) - height + 1):

@@ -93,7 +93,7 @@ class Problem:
         return stream_load(self.rates, self.dram_stream(1 << 20)).cycles / (1 << 20)
 
     def dram_stream(self, size: float) -> Stream:
-        """Bytes from all channels of DRAM."""
+        """Return bytes from all channels of DRAM."""
         return Stream("dram", size, size, channels=self.target.dram_channels)
 
     def traffic(self, begin: int, longest: int) -> list[Traffic]:

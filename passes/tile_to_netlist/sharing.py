@@ -33,7 +33,7 @@ class Family:
 
     @staticmethod
     def of(fronts: Sequence[Sequence[Candidate]], picks: Ints, possible: NDArray[np.bool_]) -> Family:
-        """The family in which op i takes `fronts[i][picks[i, k]]` at setting k, where that is possible."""
+        """Return the family in which op i takes `fronts[i][picks[i, k]]` at setting k, where that is possible."""
         figures = np.zeros((*picks.shape, 4))
         for i, front in enumerate(fronts):
             figures[i] = np.array([(c.cores, c.busy, c.streamed_bytes, c.held_bytes) for c in front], np.float64)[picks[i]]
@@ -41,7 +41,7 @@ class Family:
         return Family(fronts, picks, cores, figures[..., 1], figures[..., 2], figures[..., 3])
 
     def chosen(self, begin: int, end: int, setting: int) -> list[Candidate]:
-        """The candidates of some ops at a setting."""
+        """Return the candidates of some ops at a setting."""
         return [self.fronts[i][self.picks[i, setting]] for i in range(begin, end)]
 
     def times(self, problem: Problem, begin: int, ends: int) -> Floats:

@@ -20,7 +20,7 @@ from ttc.passes.base import Unit
 
 
 def key_of(op: LeafOp) -> str:
-    """The weight key of a leaf; a parameter or state that starts as a literal goes by its name."""
+    """Return the weight key of a leaf; a parameter or state that starts as a literal goes by its name."""
     return op.key or str(plain(op.properties["sym"]))
 
 
@@ -32,7 +32,7 @@ class Keys:
     formats: dict[str, str] = field(default_factory=dict)
 
     def of(self, op: LeafOp) -> str:
-        """The key under which the archive holds the leaf's value in the leaf's format.  Raises E0302 for a state in two formats."""
+        """Return the key under which the archive holds the leaf's value in the leaf's format.  Raises E0302 for a state in two formats."""
         key = key_of(op)
         if isinstance(op.value, LiteralAttr) and key not in self.unit.weights:
             self.unit.weights.add_array(key, op.value.array)

@@ -127,7 +127,7 @@ class Engine(Protocol):
         ...
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
-        """A plan for a graph of a checked netlist.  Values of constants may be read now or when the plan runs."""
+        """Return a plan for a graph of a checked netlist.  Values of constants may be read now or when the plan runs."""
         ...
 
 
@@ -143,7 +143,7 @@ class RemembersPlans(Protocol):
         ...
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
-        """The note and the plans that were kept under a key; None if there are none, or they are of another version or machine.
+        """Return the note and the plans that were kept under a key; None if there are none, or they are of another version or machine.
 
         Args:    source: gives the netlist of the graphs, should a plan need it after all.
         """
@@ -151,13 +151,13 @@ class RemembersPlans(Protocol):
 
 
 def bound_queues(graph: Graph, netlist: Netlist) -> tuple[str, ...]:
-    """Queues that the graph reads and that change between runs, in the order of first use."""
+    """Return queues that the graph reads and that change between runs, in the order of first use."""
     names = _read_queues(graph, netlist)
     return tuple(name for name in names if netlist.queues[name].kind not in HELD)
 
 
 def held_keys(graph: Graph, netlist: Netlist) -> frozenset[str]:
-    """Keys of the constants that the graph reads: through queues, or inside the work of its ops."""
+    """Return keys of the constants that the graph reads: through queues, or inside the work of its ops."""
     queues = [netlist.queues[name] for name in _read_queues(graph, netlist)]
     keys = {queue.key for queue in queues if queue.kind in HELD and queue.key is not None}
     inner = {work.attrs.get("key") for op in graph.ops for work in op.work.works if work.op.startswith("ttc.")}

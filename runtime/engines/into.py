@@ -55,7 +55,7 @@ def check_memory(queue: str, memory: NDArray, shape: tuple[int, ...] | None, dty
 
 
 def spans_of(into: Mapping[str, NDArray]) -> list[Span]:
-    """The memory of results in the order of addresses.  Raises E0602 if some of it overlaps."""
+    """Return the memory of results in the order of addresses.  Raises E0602 if some of it overlaps."""
     spans = sorted((*byte_bounds(memory), queue) for queue, memory in into.items() if memory.size)
     for (_, end, one), (start, _, other) in pairwise(spans):
         if start < end:
@@ -64,7 +64,7 @@ def spans_of(into: Mapping[str, NDArray]) -> list[Span]:
 
 
 def spans_within(spans: Sequence[Span], value: NDArray) -> list[str]:
-    """Queues whose memory an array shows.  spans: see `spans_of`."""
+    """Return queues whose memory an array shows.  spans: see `spans_of`."""
     if not value.size:
         return []
     start, end = byte_bounds(value)
@@ -74,12 +74,12 @@ def spans_within(spans: Sequence[Span], value: NDArray) -> list[str]:
 
 
 def _apart(near: Sequence[str], queue: str, value: NDArray, into: Mapping[str, NDArray]) -> NDArray:
-    """A result whose memory nothing else is written to: a copy where it is not so yet.  near: queues whose memory it shows."""
+    """Return a result whose memory nothing else is written to: a copy where it is not so yet.  near: queues whose memory it shows."""
     if list(near) == [queue] and _lies_at(value, into[queue]):
         return into[queue]
     return value.copy() if near else value
 
 
 def _lies_at(value: NDArray, memory: NDArray) -> bool:
-    """Whether a value is that very memory, element by element."""
+    """Return whether a value is that very memory, element by element."""
     return value.ctypes.data == memory.ctypes.data and value.flags.c_contiguous

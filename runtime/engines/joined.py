@@ -11,7 +11,7 @@ from ttc.runtime.engines.base import HELD
 
 
 def joined(netlist: Netlist) -> Netlist:
-    """The netlist with the graphs of each program that can be one joined to one.
+    """Return the netlist with the graphs of each program that can be one joined to one.
 
     Such a program executes several graphs, each once and as often as the others, and what it writes is read by later graphs of its own
     alone (then no queue is needed), or by none of them.  Others stay as they are.
@@ -42,7 +42,7 @@ def _whole(program: Program, netlist: Netlist) -> Graph | None:
 
 
 def _inner(graphs: Sequence[Graph], netlist: Netlist, results: set[str]) -> dict[str, str] | None:
-    """The op behind each queue between the graphs; None if the graphs cannot be one.
+    """Return the op behind each queue between the graphs; None if the graphs cannot be one.
 
     A queue that one graph writes and another reads must be one between epochs, written once and before it is read, whose entries pass as
     they are; states and parameters that change must be read before they are written, and in one microbatch.

@@ -100,11 +100,11 @@ class ReferencePlan:
         return {op.name: self.compute(op, inputs)} if kin is None else compute_kin(kin, inputs, self.constant)
 
     def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
-        """The result of one op."""
+        """Return the result of one op."""
         return compute(op, inputs, self.constant)
 
     def constant(self, work: Work) -> NDArray:
-        """The value of a leaf inside the work of an op."""
+        """Return the value of a leaf inside the work of an op."""
         value = self.constants[str(work.attrs.get("key"))]
         return value.astype(format_named(work.results[0].format).compute, copy=False)
 
@@ -114,7 +114,7 @@ class ReferencePlan:
 
 
 def compute(op: Op, inputs: Sequence[NDArray], resolve: Resolver | None) -> NDArray:
-    """The result of an op, rounded as the op says.  resolve: gives the values of leaves, where it has any.
+    """Return the result of an op, rounded as the op says.  resolve: gives the values of leaves, where it has any.
 
     Raises E0609, E0104 and what its kernels raise."""
     execute = run_unrounded if op.rounding == "none" else run_work
@@ -122,7 +122,7 @@ def compute(op: Op, inputs: Sequence[NDArray], resolve: Resolver | None) -> NDAr
 
 
 def compute_kin(ops: Sequence[Op], inputs: Sequence[NDArray], resolve: Resolver | None) -> dict[str, NDArray]:
-    """The results, by name, of ops whose works differ in their output alone."""
+    """Return the results, by name, of ops whose works differ in their output alone."""
     first = ops[0]
     whole = replace(first.work, outputs=tuple(op.work.outputs[0] for op in ops))
     execute = run_unrounded if first.rounding == "none" else run_work

@@ -65,16 +65,16 @@ def require_results(graph: Graph, *, held: bool) -> None:
 
 
 def largest_bytes(function: Function) -> int:
-    """Bytes of the largest value that a function computes; dimensions that depend on data count as one."""
+    """Return bytes of the largest value that a function computes; dimensions that depend on data count as one."""
     return max((type_bytes(result) for work in all_works(function) for result in work.results), default=0)
 
 
 def result_bytes(op: Op) -> int:
-    """Bytes of an op's result; dimensions that depend on data count as one."""
+    """Return bytes of an op's result; dimensions that depend on data count as one."""
     types = op.work.value_types
     return sum(type_bytes(types[number]) for number in op.work.outputs)
 
 
 def type_bytes(type_: TensorType) -> int:
-    """Bytes of a tensor while it is computed with; dimensions that depend on data count as one."""
+    """Return bytes of a tensor while it is computed with; dimensions that depend on data count as one."""
     return prod(max(size, 1) for size in type_.shape) * format_named(type_.format).compute.itemsize

@@ -20,7 +20,7 @@ class Allocation:
         self._live: dict[str, None] = {}
 
     def is_live(self, name: str) -> bool:
-        """Whether a queue has its memory."""
+        """Return whether a queue has its memory."""
         return name not in self._dynamic or name in self._live
 
     def allocate(self, name: str) -> None:
@@ -58,7 +58,7 @@ class Allocation:
 
 
 def _collision(a: Queue, b: Queue, chip: Chip) -> str | None:
-    """Where entries of two queues lie over each other; None if they do not, or are meant to."""
+    """Return where entries of two queues lie over each other; None if they do not, or are meant to."""
     if (a.location, a.chip) != (b.location, b.chip) or a.name in (b.alias, b.name) or a.alias == b.name:
         return None
     size, other_size = (max(queue.buffer_bytes - queue_header_bytes(chip), 0) for queue in (a, b))

@@ -192,7 +192,7 @@ def _clear(settings: Mapping[str, Mapping[str, ResolvedSetting]], queues: Mappin
 
 
 def _before_finish(work: Function) -> tuple[Function, Function]:
-    """A work up to what is added to a sum, and what is done to the sum: relu, and rounding to formats that golden results have."""
+    """Return a work up to what is added to a sum, and what is done to the sum: relu, and rounding to formats that golden results have."""
     types, count = work.value_types, len(work.inputs)
     end = len(work.works)
     if len(types) != count + end or work.outputs != (len(types) - 1,):

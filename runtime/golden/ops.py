@@ -28,7 +28,7 @@ class OpPlans:
         self._prepared: dict[tuple[str, str], _Prepared] = {}
 
     def run(self, op: Op, inputs: Sequence[NDArray], part: str = "", work: Function | None = None) -> NDArray:
-        """The result of an op.
+        """Return the result of an op.
 
         Args:    part, work: a name for a part of the op's work, and the part; the whole work if not given.
         Raises:  E0609, E0104 and what the engine raises.

@@ -44,7 +44,7 @@ class RamPieces:
         self._pieces: dict[int, NDArray] = {}
 
     def read(self, view: Queue, entry: int) -> NDArray:
-        """An entry of a view."""
+        """Return an entry of a view."""
         pieces = [self._piece(index) for index in self._span(view, entry)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
@@ -112,7 +112,7 @@ class Ram:
         return self.queue.name
 
     def read(self, pointer: int) -> NDArray:
-        """The entry at a pointer.  Raises E0804 for one outside."""
+        """Return the entry at a pointer.  Raises E0804 for one outside."""
         self._check(pointer, "read")
         return self.memory.read(self.queue, pointer)
 
@@ -122,7 +122,7 @@ class Ram:
         self.memory.write(self.queue, pointer, entry)
 
     def moved(self, pointer: int, count: int) -> int:
-        """A pointer so many entries further."""
+        """Return a pointer so many entries further."""
         return (pointer + count) % self.queue.entries
 
     def left(self) -> dict[int, NDArray]:

@@ -44,7 +44,7 @@ class HostRing(Ring[Queue]):
         self._drain(entry)
 
     def read(self, pointer: int) -> NDArray:
-        """The entry at a pointer; the host pushes until it is there.  Raises E0804 if it is not.
+        """Return the entry at a pointer; the host pushes until it is there.  Raises E0804 if it is not.
 
         A graph that takes more inputs than a queue of the host has entries goes round the ring again.
         """

@@ -79,7 +79,7 @@ class GoldenSession(Actions):
         self._late: dict[str, None] = {}
 
     def program(self, name: str) -> Program:
-        """A program of the netlist.  Raises E0803."""
+        """Return a program of the netlist.  Raises E0803."""
         found = self.netlist.programs.get(name)
         if found is None:
             raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, self.netlist.programs))
@@ -107,7 +107,7 @@ class GoldenSession(Actions):
             raise error.at(f"program '{name}'") from None
 
     def records(self) -> Iterator[Record]:
-        """What went in and came out so far, queue after queue; rams that ops write, and queues between graphs, as they are now.
+        """Yield what went in and came out so far, queue after queue; rams that ops write, and queues between graphs, as they are now.
 
         Entries that the host pushed are drawn anew, so that they need not be kept while programs run.
         """
@@ -171,7 +171,7 @@ class GoldenSession(Actions):
             queue.clear()
 
     def _together(self) -> Epoch:
-        """One epoch of all graphs that wait."""
+        """Return one epoch of all graphs that wait."""
         names = tuple(self._pending)
         epoch = self._epochs[names[0]]
         if len(names) == len(epoch.graphs):
@@ -228,7 +228,7 @@ class GoldenSession(Actions):
         return sorted(ram.memory.filled) if ram.memory.owner is ram.queue else []
 
     def _give(self, queue: Queue, entry: int) -> NDArray:
-        """An entry of the host's.  Raises E0805 for one that is too large."""
+        """Return an entry of the host's.  Raises E0805 for one that is too large."""
         self.meter.fits(queue.tensor.elements, queue.name)
         return self._source(queue, entry)
 

@@ -86,7 +86,7 @@ def head_of(
     queues: tuple[Waiting, ...],
     notes: Mapping[str, Plain] = NO_NOTES,
 ) -> Head:
-    """The head of a checkpoint of a model.  Raises E0103 for entries of text, which the format has no place for."""
+    """Return the head of a checkpoint of a model.  Raises E0103 for entries of text, which the format has no place for."""
     for name, value in tensors.items():
         if value.dtype.hasobject:
             raise Error("E0103", f"{name}: a checkpoint cannot hold text", hint="pop the results before")
@@ -121,7 +121,7 @@ def write_checkpoint(path: Path, head: Head, tensors: Mapping[str, NDArray]) -> 
 
 
 def _plain(value: NDArray) -> NDArray:
-    """The value in row-major order, of a dtype that the format has."""
+    """Return the value in row-major order, of a dtype that the format has."""
     value = np.asarray(value, order="C")
     return value if str(value.dtype) in _CODES else value.view(np.uint8)
 
@@ -138,7 +138,7 @@ class OpenCheckpoint:
         self.head = head
 
     def load(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
-        """A tensor, in memory of its own.
+        """Return a tensor, in memory of its own.
 
         Args:   shape: that it must have; -1: any number.
                 dtype: of values that it is to hold; it may be wider, and integers may be of any size.

@@ -27,7 +27,7 @@ class Device:
 
     @staticmethod
     def of(program: Program, engine: Engine | None = None, chip: int | None = None) -> Device:
-        """A device for a program.
+        """Return a device for a program.
 
         Args:    engine: that computes; None: the one that the program was made for, with the plans that are there.
         """
@@ -36,7 +36,7 @@ class Device:
         return Device(str(target) if chip is None else f"{target}:{chip}", plans, chip)
 
     def with_program(self, program: Program, old: Program) -> Device:
-        """The device with the parameters of another program; plans that read none that changed are kept."""
+        """Return the device with the parameters of another program; plans that read none that changed are kept."""
         if self.plans is old.plans:
             return Device(self.name, program.plans, self.chip)
         changed = [key for key, source in program.constants.sources.items() if old.constants.sources.get(key) is not source]
@@ -44,7 +44,7 @@ class Device:
 
 
 def device_for(devices: Sequence[Device], chip: int) -> Device:
-    """The device that runs the graphs of a chip.  Raises E0803 if there is none."""
+    """Return the device that runs the graphs of a chip.  Raises E0803 if there is none."""
     for device in devices:
         if device.chip is None or device.chip == chip:
             return device
@@ -52,5 +52,5 @@ def device_for(devices: Sequence[Device], chip: int) -> Device:
 
 
 def plan_for(devices: Sequence[Device], chip: int, graph: str) -> Plan:
-    """The plan of a graph on the device that runs it; one that tells its jobs where somebody watches runs."""
+    """Return the plan of a graph on the device that runs it; one that tells its jobs where somebody watches runs."""
     return watched(device_for(devices, chip).plans[graph], graph)

@@ -76,7 +76,7 @@ class QueueDemand(Actions):
         self._counts[graph] += self._surface.graphs[graph].input_count
 
     def lacking(self, cells: Cells) -> str | None:
-        """What keeps a run from going through: a queue with too few entries, or too little room; None if nothing does."""
+        """Return what keeps a run from going through: a queue with too few entries, or too little room; None if nothing does."""
         for (queue, reader), count in self._fed.items():
             cell = cells[queue]
             wanted = count if isinstance(cell, OrderedRing) else cell.most

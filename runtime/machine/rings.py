@@ -71,7 +71,7 @@ class Ring(Generic[Q]):
         return (last - first) % (2 * self.queue.entries)
 
     def moved(self, pointer: int, count: int) -> int:
-        """A pointer so many entries further."""
+        """Return a pointer so many entries further."""
         return (pointer + count) % (2 * self.queue.entries)
 
     def push(self, entry: NDArray) -> None:
@@ -99,13 +99,13 @@ class Ring(Generic[Q]):
         self.read_pointer = self.write_pointer = 0
 
     def left(self) -> dict[int, NDArray]:
-        """The entries that are written and that nobody has given up, the oldest first, by their slots."""
+        """Return the entries that are written and that nobody has given up, the oldest first, by their slots."""
         first = self.read_pointer % self.queue.entries
         slots = sorted(self._slots, key=lambda slot: (slot - first) % self.queue.entries)
         return {slot: self._slots[slot] for slot in slots if (slot - first) % self.queue.entries < self.occupied}
 
     def _next_slot(self) -> int:
-        """The slot of the entry that is written next.  Raises E0804 if none is free."""
+        """Return the slot of the entry that is written next.  Raises E0804 if none is free."""
         if self.free <= 0:
             hint = "nothing has read or given up the oldest: on a device the writer would wait for ever"
             raise Error("E0804", f"queue '{self.name}' is written while all its {self.queue.entries} entries are taken", hint=hint)
@@ -139,7 +139,7 @@ class OrderedRing(Ring[Entries]):
             check_entry(self.queue, entry)
 
     def has_room(self, count: int) -> bool:
-        """Whether so many entries can be written now."""
+        """Return whether so many entries can be written now."""
         return not self._next or count <= self.free
 
     @property
@@ -152,7 +152,7 @@ class OrderedRing(Ring[Entries]):
         return self.distance(self._next[reader], self.write_pointer)
 
     def take(self, reader: str) -> NDArray:
-        """The reader's next entry.  Raises E0804 if there is none."""
+        """Return the reader's next entry.  Raises E0804 if there is none."""
         pointer = self._next[reader]
         if pointer == self.write_pointer:
             raise Error("E0804", f"'{reader or 'the user'}' reads queue '{self.name}', which is empty", self.name)

@@ -90,7 +90,7 @@ class Session:
         return self._fixed
 
     def entry(self, name: str) -> model.Program:
-        """The entry program of that name.  Raises E0803 if there is none, or the session is closed."""
+        """Return the entry program of that name.  Raises E0803 if there is none, or the session is closed."""
         self._alive()
         return self._initial.entry(name)
 
@@ -284,7 +284,7 @@ class Session:
         return Held(self._program, self._initial, self.values, self._surface, cells, self._steppers)
 
     def _outlives(self, name: str) -> bool:
-        """Whether a program uses something that outlives its runs."""
+        """Return whether a program uses something that outlives its runs."""
         queues = self._surface.used(name)
         kept = any(queue in self._store.shared or self._surface.queues[queue].kind == "state" for queue in queues)
         return kept or any(result.updates is not None for result in self._surface.programs[name].results)
@@ -295,7 +295,7 @@ class Session:
         self.forget_plans()  # after the devices: whoever finds the new dictionaries finds them, too
 
     def _called_short(self, name: str, inputs: dict[str, Any]) -> dict[str, NDArray] | None:
-        """The results of a program that runs by one prepared call; None if it does not, or not on these inputs."""
+        """Return the results of a program that runs by one prepared call; None if it does not, or not on these inputs."""
         if self._lives.get(name):
             with self._lock:  # which `reset` and others take, too: only now it is sure which call is right
                 run = self._short_of(name)
@@ -314,7 +314,7 @@ class Session:
             return known.setdefault(name, found)
 
     def _plan(self, name: str, graph: str) -> Plan:
-        """The plan of a program that is one graph."""
+        """Return the plan of a program that is one graph."""
         plans = self._plans
         return plans.get(name) or plans.setdefault(name, plan_for(self._devices, self._chips[name], graph))
 

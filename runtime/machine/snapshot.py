@@ -77,11 +77,11 @@ class Held:
         return program
 
     def _place(self, name: str) -> str:
-        """The name of a variable's tensor."""
+        """Return the name of a variable's tensor."""
         return (_STATES if name in self.program.description.states else _PARAMETERS) + name
 
     def _value(self, file: OpenCheckpoint, names: dict[str, None], name: str) -> NDArray:
-        """What a variable is to be; its tensor is taken out of the names."""
+        """Return what a variable is to be; its tensor is taken out of the names."""
         described, place = self.values.described[name], self._place(name)
         if place not in names and place.startswith(_PARAMETERS):
             return self.initial.constants[str(described.key)]
@@ -92,7 +92,7 @@ class Held:
         return variable.rounded(value)
 
     def _parameter(self, file: OpenCheckpoint, place: str) -> NDArray:
-        """The value of a parameter that is no variable.  Raises E0807 for a tensor that is none."""
+        """Return the value of a parameter that is no variable.  Raises E0807 for a tensor that is none."""
         described = self.program.description.parameters.get(place.removeprefix(_PARAMETERS))
         if described is None or not place.startswith(_PARAMETERS):
             raise Error("E0807", f"the checkpoint holds tensor '{place}', which is no parameter, state or entry of a queue")
@@ -100,7 +100,7 @@ class Held:
         return file.load(place, described.shape, dtype).astype(dtype, copy=False)
 
     def _entries(self, file: OpenCheckpoint, names: dict[str, None], number: int) -> list[NDArray]:
-        """The entries of a queue; their tensors are taken out of the names."""
+        """Return the entries of a queue; their tensors are taken out of the names."""
         waiting = file.head.queues[number]
         channel = self.surface.queues.get(waiting.queue)
         if channel is None or isinstance(self.cells.get(waiting.program, {}).get(waiting.queue), Variable | None):

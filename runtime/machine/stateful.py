@@ -68,7 +68,7 @@ class StatefulEntry:
 
 
 def stateful_entry(direct: DirectEntry, surface: Surface, values: Values) -> StatefulEntry | None:
-    """How to run such a program; None where it feeds another program, or new values must be converted."""
+    """Return how to run such a program; None where it feeds another program, or new values must be converted."""
     if not {result.queue for result in (*direct.outputs, *direct.updates)}.issuperset(surface.graphs[direct.graph].writes):
         return None
     updates: list[tuple[str, Variable, tuple[int, ...]]] = []

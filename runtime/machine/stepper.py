@@ -110,7 +110,7 @@ class _Run:
             position += 1
 
     def _rounds(self, loop: Instruction, position: int, length: int) -> int:
-        """How often a loop runs: at least once, and its `length` instructions a round do not pass the limit."""
+        """Return how often a loop runs: at least once, and its `length` instructions a round do not pass the limit."""
         rounds = value_of(loop.args[0], self._variables)
         if rounds < 1:
             raise Error("E0608", f"instruction {position}: a loop runs at least once, not {rounds} times", self._program)

@@ -54,21 +54,21 @@ class Surface:
     programs: dict[str, Program]
 
     def ports(self, program: str) -> list[GraphPorts]:
-        """The graphs that a program executes, each once."""
+        """Return the graphs that a program executes, each once."""
         return [self.graphs[name] for name in executed_graphs(self.programs[program])]
 
     def used(self, program: str) -> dict[str, None]:
-        """Queues that a program's graphs, arguments and results use."""
+        """Return queues that a program's graphs, arguments and results use."""
         entry = self.programs[program]
         arguments = [argument.queue for argument in (*entry.arguments, *entry.results)]
         return dict.fromkeys([*arguments, *(name for port in self.ports(program) for name in (*port.reads, *port.writes))])
 
     def shared(self) -> list[str]:
-        """Queues that some programs fill and others read."""
+        """Return queues that some programs fill and others read."""
         return [name for name, queue in self.queues.items() if queue.kind == "stash"]
 
     def of(self, programs: Iterable[str]) -> Surface:
-        """The part that some of the programs need."""
+        """Return the part that some of the programs need."""
         chosen = {name: self.programs[name] for name in programs}
         graphs = {port.name: port for name in chosen for port in self.ports(name)}
         used = {queue: self.queues[queue] for name in chosen for queue in self.used(name)}
@@ -76,7 +76,7 @@ class Surface:
 
 
 def surface_of(netlist: Netlist) -> Surface:
-    """The surface of a checked netlist."""
+    """Return the surface of a checked netlist."""
     graphs = {name: _ports(graph, netlist) for name, graph in netlist.graphs.items()}
     queues = {name: _channel(queue) for name, queue in netlist.queues.items()}
     return Surface(queues, graphs, netlist.programs).of(netlist.programs)

@@ -36,7 +36,7 @@ class Values:
             constants.release(key)
 
     def of(self, name: str) -> Variable | None:
-        """The variable of a state or parameter; None for a parameter that no program updates."""
+        """Return the variable of a state or parameter; None for a parameter that no program updates."""
         found = self.described.get(name)
         return None if found is None else self.variables[str(found.key)]
 
@@ -77,7 +77,7 @@ class Values:
     def staged(
         self, parameters: Mapping[str, NDArray], states: Mapping[str, NDArray]
     ) -> tuple[list[tuple[Variable, NDArray]], dict[str, NDArray]]:
-        """Values that somebody gives, as variables hold them, and the parameters that are no variables.  Raises E0801, E0802."""
+        """Return values that somebody gives, as variables hold them, and the parameters that are no variables.  Raises E0801, E0802."""
         checked = check_parameters(self._description, parameters) | check_states(self._description, states)
         found: list[tuple[Variable, NDArray]] = []
         for name, value in checked.items():
@@ -88,16 +88,16 @@ class Values:
         return found, {name: value for name, value in checked.items() if self.of(name) is None}
 
     def holds(self, name: str, dtype: str, format: str) -> Variable | None:
-        """The variable whose memory holds results of that dtype and format as they are; None if they must be converted."""
+        """Return the variable whose memory holds results of that dtype and format as they are; None if they must be converted."""
         variable = self.of(name)
         return variable if variable is not None and variable.format.name == format and variable.keeps(np.dtype(dtype)) else None
 
     def named(self) -> Iterator[tuple[str, Variable]]:
-        """All variables, by the name of what they hold."""
+        """Return all variables, by the name of what they hold."""
         return ((name, self.variables[str(described.key)]) for name, described in self.described.items())
 
     def exact(self) -> dict[str, NDArray]:
-        """All values by name, bit by bit: in the dtype of the model, or a wider one if it cannot hold them.  Most are no copies."""
+        """Return all values by name, bit by bit: in the dtype of the model, or a wider one if it cannot hold them.  Most are no copies."""
         found: dict[str, NDArray] = {}
         for name, variable in self.named():
             described = self.described[name]
@@ -112,6 +112,6 @@ class Values:
 
 
 def _shaped(value: NDArray, described: Described) -> NDArray:
-    """A copy in the shape and dtype of the model."""
+    """Return a copy in the shape and dtype of the model."""
     with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
         return np.array(value, np.dtype(described.dtype), copy=True).reshape(described.shape)

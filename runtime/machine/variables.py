@@ -46,13 +46,13 @@ class Ram(OneEntry):
         return int(self._entry is not None)
 
     def take(self, reader: str) -> NDArray:
-        """The entry, which stays.  Raises E0804 if there is none yet."""
+        """Return the entry, which stays.  Raises E0804 if there is none yet."""
         if self._entry is None:
             raise Error("E0804", f"'{reader or 'the user'}' reads '{self._queue.name}' before anything was written to it", self._queue.name)
         return self._entry
 
     def waiting(self) -> tuple[list[NDArray], dict[str, int]]:
-        """The entry, if there is one; readers have no positions."""
+        """Return the entry, if there is one; readers have no positions."""
         return ([] if self._entry is None else [self._entry]), {}
 
     def refill(self, entries: Sequence[NDArray], read: Mapping[str, int]) -> None:
@@ -108,14 +108,14 @@ class Variable(OneEntry):
         self.value, self._spare = self.spare, self.value
 
     def rounded(self, value: NDArray) -> NDArray:
-        """A value as the format holds it.  Raises E0602 if it has another number of elements."""
+        """Return a value as the format holds it.  Raises E0602 if it has another number of elements."""
         if value.size != self.value.size:
             raise Error("E0602", f"a state of shape {list(self.value.shape)} is updated with {list(value.shape)}", self.name)
         with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
             return self.format.round(value.astype(self.format.compute, copy=False)).reshape(self.value.shape)
 
     def keeps(self, dtype: np.dtype) -> bool:
-        """Whether arrays of the dtype hold all values that the variable can have."""
+        """Return whether arrays of the dtype hold all values that the variable can have."""
         return self.format.storage == dtype or np.can_cast(self.format.compute, dtype, "safe")
 
     def push(self, entry: NDArray) -> None:
@@ -152,7 +152,7 @@ class Variable(OneEntry):
 
 
 def owned(value: NDArray) -> NDArray:
-    """A copy in aligned memory that is nobody else's.
+    """Return a copy in aligned memory that is nobody else's.
 
     Zeros take no memory before somebody writes others: sums of gradients that a program of whole steps never uses.
     """
@@ -171,7 +171,7 @@ def _aligned(like: NDArray) -> NDArray:
 
 
 def _is_zero(value: NDArray) -> bool:
-    """Whether all bits are 0; -0.0 is not."""
+    """Return whether all bits are 0; -0.0 is not."""
     flat = np.ascontiguousarray(value).reshape(-1)
     whole = flat.nbytes % 8 == 0
     return not flat.view(np.uint64 if whole else np.uint8).any()

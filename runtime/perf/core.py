@@ -24,7 +24,7 @@ CYCLES: RuleTable[Callable[[CoreWork, Table], OpCycles]] = RuleTable("rule of cy
 
 @lru_cache(maxsize=1 << 16)
 def core_cycles(work: CoreWork, arch: str) -> OpCycles:
-    """Cycles of a primitive for one input."""
+    """Return cycles of a primitive for one input."""
     return modelled(work, table(arch))
 
 
@@ -35,7 +35,7 @@ def modelled(work: CoreWork, figures: Table) -> OpCycles:
 
 @CYCLES.rule(*ENGINE)
 def cycles_of_stream(work: CoreWork, f: Table) -> OpCycles:
-    """A function of each tile: nop, unary, binary, quantization, splice."""
+    """Return a function of each tile: nop, unary, binary, quantization, splice."""
     n, blocks = work.ublock_tiles, work.blocks
     block, tile = math_of(work, f)
     math = blocks * (block + n * tile + n * after(work, f))
@@ -56,7 +56,7 @@ def _through_register(work: CoreWork, f: Table, engines: tuple[float, float, flo
 
 @CYCLES.rule("reduce")
 def cycles_of_reduce(work: CoreWork, f: Table) -> OpCycles:
-    """The maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along z."""
+    """Return the maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along z."""
     if work.dim == "z":
         return _reduce_z(work, f)
     (m, n), (rt, ct) = work.mblock, work.ublock
@@ -103,7 +103,7 @@ def _accumulated(work: CoreWork, f: Table, math: float, unpack: float, pack: flo
 
 
 def _operands(work: CoreWork, f: Table) -> list[float]:
-    """Bytes of both operands of a product, as many more as their pipes are slower than those of a stream."""
+    """Return bytes of both operands of a product, as many more as their pipes are slower than those of a stream."""
     (m, n), (rt, ct), k_tiles = work.mblock, work.ublock, work.inner[0] * work.inner[1]
     slower = work.t * k_tiles * f["stream.pipe"] / f["matmul.pipe"]
     return [m * rt * _bytes(work.inputs[0]) * slower, n * ct * _bytes(work.inputs[1]) * slower]
@@ -123,7 +123,7 @@ def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
 
 @CYCLES.rule("depthwise")
 def cycles_of_depthwise(work: CoreWork, f: Table) -> OpCycles:
-    """A product with a diagonal tile a tap."""
+    """Return a product with a diagonal tile a tap."""
     taps, n = work.inner[0], work.ublock_tiles
     math = work.blocks * (taps * (f["depthwise.block"] + n * f["depthwise.product"] * PHASES[work.fidelity]) + n * after(work, f))
     unpack = work.tiles * taps * 2 * f["stream.tile"]
@@ -132,7 +132,7 @@ def cycles_of_depthwise(work: CoreWork, f: Table) -> OpCycles:
 
 
 def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
-    """Cycles of a ublock and of a tile of a function, in its variant; a copy has none besides its stream's."""
+    """Return cycles of a ublock and of a tile of a function, in its variant; a copy has none besides its stream's."""
     if work.op == "nop":
         return 0.0, 0.0
     variants = (*(("approx",) if work.approximate else ()), *_formats(work))
@@ -143,7 +143,7 @@ def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
 
 
 def after(work: CoreWork, f: Table) -> float:
-    """Cycles for each tile of the functions that are applied to the result in the destination register."""
+    """Return cycles for each tile of the functions that are applied to the result in the destination register."""
     variants = ("approx",) if work.approximate else ()
     return sum(f.best(name, "tile", *variants) for name in work.then if name != "nop")
 
@@ -153,7 +153,7 @@ def _formats(work: CoreWork) -> tuple[str, ...]:
 
 
 def _handshakes(work: CoreWork, f: Table, blocks: float, tiles: float) -> float:
-    """Cycles of the engines' handing blocks of so many tiles to each other, and of moving the tiles themselves."""
+    """Return cycles of the engines' handing blocks of so many tiles to each other, and of moving the tiles themselves."""
     formats = _formats(work)
     return blocks * (f.best("stream", "block", *formats) + tiles * f.best("stream", "tile", *formats))
 

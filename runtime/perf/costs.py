@@ -104,14 +104,14 @@ class OpStreams:
 
 
 def movement_of(op: Op, graph: Graph, traffic: Traffic, readers: dict[str, list[tuple[str, OpInput]]]) -> OpStreams:
-    """The streams of an op.  readers: of each op, the inputs that read it."""
+    """Return the streams of an op.  readers: of each op, the inputs that read it."""
     inputs = () if isinstance(op.place, Host) else tuple(traffic.inputs(op, graph))
     outputs = tuple(traffic.outputs(op, graph)) if isinstance(op.place, Grid) else ()
     return OpStreams(inputs, outputs, tuple(entry.stream for _, entry in readers.get(op.name, ())))
 
 
 def op_cost(op: Op, graph: Graph, moved: OpStreams, rates: Rates, arch: str) -> OpCost:
-    """The cost of an op with its streams."""
+    """Return the cost of an op with its streams."""
     if isinstance(op.place, Host):
         return OpCost(op.name, op.type, op.location, "host", graph.chip, 0, 0, 0, 0, 0)
     if isinstance(op.place, Ethernet):
@@ -180,7 +180,7 @@ def _stream_cost(way: str, end: str, stream: Stream, rates: Rates) -> StreamCost
 
 
 def overhead_cycles(rates: Rates, inputs: int, outputs: int) -> float:
-    """Cycles of a microbatch that no engine and no stream takes: handshakes of each pipe, pointers of each queue."""
+    """Return cycles of a microbatch that no engine and no stream takes: handshakes of each pipe, pointers of each queue."""
     return rates.microbatch_cycles + rates.pipe_cycles * (inputs + outputs)
 
 

@@ -11,7 +11,7 @@ from ttc.runtime.perf.work import OpCycles, in_sequence, overlapped
 
 
 def cycles(view: OpView, share: Share, arch: str) -> int:
-    """Cycles a microbatch on one core, arithmetic and its own data movement overlapped."""
+    """Return cycles a microbatch on one core, arithmetic and its own data movement overlapped."""
     return max(int(share_cycles(view, share, arch).core), 1)
 
 
@@ -25,13 +25,13 @@ def share_cycles(view: OpView, share: Share, arch: str) -> OpCycles:
 
 
 def gathering(view: OpView, share: Share) -> int:
-    """Bytes that an op gathers in L1 for its windows, or reads again for whole rows."""
+    """Return bytes that an op gathers in L1 for its windows, or reads again for whole rows."""
     tiles = reading(view, share)
     return tiles * format_named(view.operand(0).format).tile_bytes(32, 32, 32) if tiles else 0
 
 
 def beside(found: OpCycles, gathered: int, arch: str) -> OpCycles:
-    """Cycles with the gathering of so many bytes beside the engines; it counts as unpacking."""
+    """Return cycles with the gathering of so many bytes beside the engines; it counts as unpacking."""
     if not gathered:
         return found
     spent = gathered / table(arch)["gather"]

@@ -91,7 +91,7 @@ class EpochCost:
 
 
 def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: str) -> EpochCost:
-    """The cost of graphs that run at the same time, each on its own chip."""
+    """Return the cost of graphs that run at the same time, each on its own chip."""
     pairs = [(op, graph) for graph in graphs for op in graph.ops]
     readers = _readers(pairs, traffic)
     moves = [movement_of(op, graph, traffic, readers) for op, graph in pairs]
@@ -162,7 +162,7 @@ def _held(moves: Sequence[OpStreams], pairs: Sequence[tuple[Op, Graph]], graph: 
 
 
 def _shared(pairs: Sequence[tuple[Op, Graph]], moves: Sequence[OpStreams], traffic: Traffic, rates: Rates) -> dict[str, float]:
-    """Cycles a microbatch that the busiest channel of DRAM, the links from it, the host's link and Ethernet are busy."""
+    """Return cycles a microbatch that the busiest channel of DRAM, the links from it, the host's link and Ethernet are busy."""
     channels: dict[tuple[int, int], float] = {}
     links: dict[tuple[int, bool], float] = {}
     found = {"host": 0.0, "eth": 0.0}
@@ -219,7 +219,7 @@ class _Builder:
         return Network(tuple(self.stages), tuple(self.pipes), self.granules)
 
     def bursts(self, op: Op, moved: OpStreams) -> int:
-        """How often results come out in a microbatch: with every granule, or at the end of each step of an op that sums up first."""
+        """Return how often results come out in a microbatch: with every granule, or at the end of each step of an op that sums up first."""
         if op.blocking is None or not any(entry.whole for entry in moved.inputs):
             return 0
         return max(min(op.blocking.t, self.granules), 1)
@@ -242,7 +242,7 @@ class _Builder:
         self.tiles.append(producer.blocking.tiles if producer.blocking is not None else 0)
 
     def jam(self, outcome: SimulationOutcome) -> Jam | None:
-        """A deadlock in the names of ops and queues."""
+        """Return a deadlock in the names of ops and queues."""
         found = outcome.deadlock
         if found is None:
             return None

@@ -62,7 +62,7 @@ class Load:
 
 
 def packet_rate(rates: Rates, packet_bytes: float) -> float:
-    """Bytes a cycle of one flow of packets of that size: the measured curve, straight between its points."""
+    """Return bytes a cycle of one flow of packets of that size: the measured curve, straight between its points."""
     below = (0.0, 0.0)
     for size, rate in rates.packets:
         if packet_bytes <= size:
@@ -73,7 +73,7 @@ def packet_rate(rates: Rates, packet_bytes: float) -> float:
 
 
 def reader_rate(rates: Rates, packet_bytes: float, in_flight: int, latency: float | None = None) -> float:
-    """Bytes a cycle of one core that reads from DRAM and has so many packets asked for at a time; 1 waits for each."""
+    """Return bytes a cycle of one core that reads from DRAM and has so many packets asked for at a time; 1 waits for each."""
     rate = packet_rate(rates, packet_bytes)
     period = (rates.read_latency if latency is None else latency) + packet_bytes / rate
     return min(rate, rates.absorb_core, in_flight * packet_bytes / period)
@@ -82,7 +82,7 @@ def reader_rate(rates: Rates, packet_bytes: float, in_flight: int, latency: floa
 def dram_rate(
     rates: Rates, readers: int, channels: int, packet_bytes: float, in_flight: int | None = None, *, beside: bool = False
 ) -> float:
-    """Bytes a cycle that reader cores together get from so many channels.
+    """Return bytes a cycle that reader cores together get from so many channels.
 
     beside: each reads from the channel next to it, so that nothing crosses the chip; otherwise all of it passes the links from DRAM.
     """
@@ -108,7 +108,7 @@ def stream_cycles(rates: Rates, stream: Stream) -> float:
 
 
 def pipe_rate(rates: Rates, stream: Stream) -> float:
-    """Bytes a cycle of an op-to-op pipe into one core: less for small packets, and for what several cores send."""
+    """Return bytes a cycle of an op-to-op pipe into one core: less for small packets, and for what several cores send."""
     flow = min(packet_rate(rates, stream.packet_bytes), rates.pipe)
     if stream.sources <= 1:
         return flow
@@ -117,7 +117,7 @@ def pipe_rate(rates: Rates, stream: Stream) -> float:
 
 
 def stream_load(rates: Rates, stream: Stream) -> Load:
-    """What a stream takes of the resources that ops share, in cycles a microbatch; nothing if it is held."""
+    """Return what a stream takes of the resources that ops share, in cycles a microbatch; nothing if it is held."""
     if stream.held:
         return Load()
     match stream.kind:
@@ -133,7 +133,7 @@ def stream_load(rates: Rates, stream: Stream) -> Load:
 
 
 def prologue_cycles(rates: Rates, streams: Iterable[Stream]) -> float:
-    """Cycles before an epoch's first microbatch in which the streams that are held are loaded."""
+    """Return cycles before an epoch's first microbatch in which the streams that are held are loaded."""
     held = [stream for stream in streams if stream.held]
     total = sum(stream.total_bytes for stream in held)
     widest = max((stream.channels for stream in held), default=1)
@@ -143,7 +143,7 @@ def prologue_cycles(rates: Rates, streams: Iterable[Stream]) -> float:
 
 
 def interval_cycles(rates: Rates, busy: Iterable[float], loads: Iterable[Load]) -> float:
-    """Cycles between microbatches of an epoch in its steady state: its slowest op, or what its ops share.  busy: of each op."""
+    """Return cycles between microbatches of an epoch in its steady state: its slowest op, or what its ops share.  busy: of each op."""
     shared = Load()
     for load in loads:
         shared = shared + load

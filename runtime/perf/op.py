@@ -16,7 +16,7 @@ from ttc.runtime.perf.work import NOTHING, CoreWork, OpCycles, in_sequence
 
 
 def op_cycles(op: Op, arch: str) -> OpCycles:
-    """Cycles for one microbatch on one core: the sum over the computing works of the op, in its own blocks, formats and fidelity.
+    """Return cycles for one microbatch on one core: the sum over the computing works of the op, in its own blocks, formats and fidelity.
 
     An op that is on no core (on the host, on Ethernet) costs none.
     """
@@ -85,7 +85,7 @@ def _append(works: list[CoreWork], view: OpView, share: Share, said: dict[str, P
 
 
 def _attributes(op: Op) -> dict[str, Plain]:
-    """What a Buda netlist says of an op besides its work."""
+    """Return what a Buda netlist says of an op besides its work."""
     given = dict(op.settings).get("attributes", ())
     pairs = given if isinstance(given, tuple) else ()
     return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}
@@ -101,12 +101,12 @@ def _formats(op: Op) -> list[str]:
 
 
 def _is_view(work: Work) -> bool:
-    """Whether a work only says how an operand is read, or how a result is stored."""
+    """Return whether a work only says how an operand is read, or how a result is stored."""
     return in_transit(work.op) or not work.op.startswith("tile.")
 
 
 def _share(own: TensorType, result: TensorType, op: Op, blocking: Blocking) -> Share:
-    """One core's share of a value inside the op: that of the result, scaled to the value's size."""
+    """Return one core's share of a value inside the op: that of the result, scaled to the value's size."""
     (m, n), (rt, ct) = blocking.mblock, blocking.ublock
     whole, ours = tiles_of(result), tiles_of(own)
     grid = (op.place.rows, op.place.cols) if isinstance(op.place, Grid) else (1, 1)

@@ -30,12 +30,12 @@ def works_of(view: OpView, share: Share) -> list[CoreWork]:
 
 
 def tiles_of(type_: TensorType) -> int:
-    """Tiles of a whole tensor; of 1024 elements in row layout."""
+    """Return tiles of a whole tensor; of 1024 elements in row layout."""
     return prod(type_.tile_dims()) if type_.layout != "rows" else -(-type_.elements // 1024)
 
 
 def _work(view: OpView, share: Share, op: str, **changes: object) -> CoreWork:
-    """A primitive over the share, in the op's formats."""
+    """Return a primitive over the share, in the op's formats."""
     made = CoreWork(
         op,
         tuple(x.format for x in view.operands if x is not None and x.elements != 1) or (view.result.format,),
@@ -57,13 +57,13 @@ def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("concat", "splice")
 def works_of_concat(view: OpView, share: Share) -> list[CoreWork]:
-    """Tiles of several operands side by side."""
+    """Return tiles of several operands side by side."""
     return [_work(view, share, "splice", inputs=(view.result.format,))]
 
 
 @WORKS.rule("topk")
 def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
-    """A bitonic network: for each doubling of runs, a comparison of each doubling below it."""
+    """Return a bitonic network: for each doubling of runs, a comparison of each doubling below it."""
     width = max(view.operand(0).shape[-1] // max(int(str(view.attrs.get("cores") or 1)), 1), 2)
     doublings = (width - 1).bit_length()
     return [_work(view, share, "maximum", then=("maximum",) * (doublings * (doublings + 1) // 2))]
@@ -71,7 +71,7 @@ def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule(Role.ELEMENTWISE, Role.CONVERSION)
 def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
-    """The functions of an elementwise op or region; what is between them stays in the destination register."""
+    """Return the functions of an elementwise op or region; what is between them stays in the destination register."""
     first, *rest = functions_of(view) or ("nop",)
     vector = str(view.attrs.get("vector") or "rc")
     return [_work(view, share, first, then=tuple(rest), vector=vector)]
@@ -141,7 +141,7 @@ def works_of_encoded_matmul(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("depthwise", "tile_depthwise")
 def works_of_depthwise(view: OpView, share: Share) -> list[CoreWork]:
-    """A product with a diagonal tile a tap."""
+    """Return a product with a diagonal tile a tap."""
     taps = int(str(view.attrs.get("count") or view.operand(0).shape[0]))
     return [_work(view, share, "depthwise", inner=(max(taps, 1), 1), then=_epilogue(view))]
 
@@ -182,7 +182,7 @@ def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule(Role.NORMALIZATION)
 def works_of_rows(view: OpView, share: Share) -> list[CoreWork]:
-    """The steps of the op's fact, but for those that take an operand that it lacks."""
+    """Return the steps of the op's fact, but for those that take an operand that it lacks."""
     fact = fact_of(view.op)
     absent = fact.operands[len(view.operands) :] + tuple(name for name, x in zip(fact.operands, view.operands, strict=False) if x is None)
     return _works_of_steps(view, share, taken(fact.steps, absent), view.operand(0).format, fact.attrs)
@@ -191,7 +191,7 @@ def works_of_rows(view: OpView, share: Share) -> list[CoreWork]:
 def _works_of_steps(
     view: OpView, share: Share, steps: Sequence[CompositeStep], format_: str, numbers: Collection[str] = ()
 ) -> list[CoreWork]:
-    """Steps over the rows of an operand x in a format.
+    """Return steps over the rows of an operand x in a format.
 
     A function of what the step before it gave is computed in the destination register, as is one of the attributes that are numbers.
     """
@@ -221,7 +221,7 @@ def _works_of_steps(
 
 
 def _statistic(fn: str, block: CoreWork, row: CoreWork, format_: str, cols: int) -> CoreWork:
-    """One number for each row: the largest by a reduction, sums by a product with a column of ones."""
+    """Return one number for each row: the largest by a reduction, sums by a product with a column of ones."""
     if fn == "max":
         return block._replace(op="reduce", dim="c", inputs=(format_,))
     return row._replace(op="matmul", inputs=(format_, row.intermediate), inner=(1, cols))
@@ -229,7 +229,7 @@ def _statistic(fn: str, block: CoreWork, row: CoreWork, format_: str, cols: int)
 
 @WORKS.rule("reduce")
 def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
-    """Every tile of the operand once, shared among the cores as the result is; sums are products with ones."""
+    """Return every tile of the operand once, shared among the cores as the result is; sums are products with ones."""
     ratio = max(-(-tiles_of(view.operand(0)) // max(tiles_of(view.result), 1)), 1)
     axes = _numbers(view.attrs.get("axes", ()))
     rank = len(view.operand(0).shape)
@@ -248,20 +248,20 @@ def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("max_pool2d")
 def works_of_max_pool2d(view: OpView, share: Share) -> list[CoreWork]:
-    """The maximum over taps: a reduction along z of the pixels under each."""
+    """Return the maximum over taps: a reduction along z of the pixels under each."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
     return [_work(view, share, "reduce", dim="z", z=max(kernel_h * kernel_w, 1))]
 
 
 @WORKS.rule("avg_pool2d")
 def works_of_avg_pool2d(view: OpView, share: Share) -> list[CoreWork]:
-    """A sum over taps: products with tiles of ones, scaled."""
+    """Return a sum over taps: products with tiles of ones, scaled."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
     return [_work(view, share, "depthwise", inner=(max(kernel_h * kernel_w, 1), 1))]
 
 
 def reading(view: OpView, share: Share) -> int:
-    """Tiles of its first operand that an op gathers for its windows, or reads again; 0 where it takes each tile once as it comes."""
+    """Return tiles of its first operand that an op gathers for its windows, or reads again; 0 where it takes each tile once as it comes."""
     if has_role(f"tile.{view.op}", Role.NORMALIZATION):
         return share.tiles * fact_of(view.op).passes if share.reread else 0
     window = has_role(f"tile.{view.op}", Role.WINDOW)

@@ -61,7 +61,7 @@ class Rates:
 
 @cache
 def rates_of(target: Target) -> Rates:
-    """The rates of a target with cores.  Raises E0101 for one without."""
+    """Return the rates of a target with cores.  Raises E0101 for one without."""
     if target.grid is None or not target.noc_packets:
         raise Error("E0101", f"target {target.name} has no cores whose time could be estimated")
     table = _table(target.arch)

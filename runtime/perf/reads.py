@@ -46,7 +46,7 @@ class ReadPart:
         return self.rows * self.cols * self.t
 
     def join(self, other: ReadPart) -> ReadPart:
-        """A part that covers both."""
+        """Return a part that covers both."""
         return ReadPart(
             max(self.rows, other.rows),
             max(self.cols, other.cols),
@@ -96,12 +96,12 @@ PARTS: RoleTable[Rule] = RoleTable("what cores read")
 
 
 def rule_of(item: Work) -> Rule:
-    """The rule of a work; leaves and works of the host need of each operand what they compute.  Raises E0302."""
+    """Return the rule of a work; leaves and works of the host need of each operand what they compute.  Raises E0302."""
     return PARTS.of(item.op[5:]) if item.op.startswith("tile.") else parts_same
 
 
 def reads_of(op: Op) -> list[Read | None]:
-    """What each input of an op on a grid is read like, in their order; None for an input that the work does not use."""
+    """Return what each input of an op on a grid is read like, in their order; None for an input that the work does not use."""
     if not isinstance(op.place, Grid) or op.blocking is None:
         raise ValueError(f"op '{op.name}' is not on a grid")
     types = op.work.value_types
@@ -114,7 +114,7 @@ def reads_of(op: Op) -> list[Read | None]:
 
 
 def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[ReadPart, ReadSteps]:
-    """A core's part of the result, and the steps in which it is computed."""
+    """Return a core's part of the result, and the steps in which it is computed."""
     t, rows, cols = dims(result)
     down_parts, across_parts = (max(n, 1) for n in blocking.spread)
     grid_rows, grid_cols = max(place.rows // down_parts, 1), max(place.cols // across_parts, 1)
@@ -136,7 +136,7 @@ def dims(type_: TensorType) -> tuple[int, int, int]:
 
 
 def tiles_of(type_: TensorType) -> int:
-    """Tiles of a tensor, as `dims` counts them."""
+    """Return tiles of a tensor, as `dims` counts them."""
     return prod(dims(type_))
 
 
@@ -146,7 +146,7 @@ def _read(type_: TensorType, part: ReadPart, gathered: bool, chosen: bool) -> Re
 
 
 def _parts(work: Function, types: list[TensorType], part: ReadPart, steps: ReadSteps) -> tuple[dict[int, ReadPart], set[int]]:
-    """The part of every value that a core needs; and the values that are read through a view that moves tiles."""
+    """Return the part of every value that a core needs; and the values that are read through a view that moves tiles."""
     parts: dict[int, ReadPart] = {work.outputs[0]: part}
     moved: set[int] = set()
     number = len(types)
@@ -211,13 +211,13 @@ def parts_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[Te
 
 
 def _repeats(item: Work, type_: TensorType | None) -> float:
-    """How many matrices of the result need the same one of an operand."""
+    """Return how many matrices of the result need the same one of an operand."""
     return max(dims(item.results[0])[0] / dims(type_)[0], 1.0) if type_ is not None else 1.0
 
 
 @PARTS.rule("sparse_matmul")
 def parts_sparse_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Columns of the activations: the selection may name any of their rows, and passes over them again where it turns back."""
+    """Return columns of the activations: the selection may name any of their rows, and passes over them again where it turns back."""
     result = item.results[0]
     passes = passes_of(item, result, dims(result)[0], steps.rows * TILE_ROWS, steps.inner * TILE_ROWS)
     return [ReadPart(1.0, part.cols, 1.0, -(-passes * part.t // 1), whole=True) for _ in operands]
@@ -225,7 +225,7 @@ def parts_sparse_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: 
 
 @PARTS.rule("conv2d", "conv_transpose2d")
 def parts_conv2d(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Rows of the image under the part's window, all channels; filters of the part's channels."""
+    """Return rows of the image under the part's window, all channels; filters of the part's channels."""
     image, weight = operands[0], operands[1]
     height = image.shape[1] if image is not None else 1
     taps_h = weight.shape[0] if weight is not None else 1
@@ -237,7 +237,7 @@ def parts_conv2d(item: Work, part: ReadPart, steps: ReadSteps, operands: list[Te
 
 @PARTS.rule("max_pool2d", "avg_pool2d")
 def parts_max_pool2d(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Rows of the image under the part's window."""
+    """Return rows of the image under the part's window."""
     image, kernel = operands[0], item.attrs.get("kernel")
     height = image.shape[1] if image is not None and len(image.shape) > 1 else 1
     taps_h = _number(kernel[0], 1) if isinstance(kernel, tuple) and kernel else 1
@@ -245,13 +245,13 @@ def parts_max_pool2d(item: Work, part: ReadPart, steps: ReadSteps, operands: lis
 
 
 def _halo(part: ReadPart, taps: int, height: int) -> float:
-    """A window's rows beyond the part, as a factor of what the part reads."""
+    """Return a window's rows beyond the part, as a factor of what the part reads."""
     return min((part.rows + (taps - 1) / max(height, 1)) / part.rows, 1.0 / part.rows)
 
 
 @PARTS.rule("attention")
 def parts_attention(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Rows of the queries and of the mask; all keys; the part's columns of all values; keys and values again for each step down."""
+    """Return rows of the queries and of the mask; all keys; the part's columns of all values; keys and values again for each step down."""
     query = ReadPart(part.rows, 1.0, part.t, steps.across)
     key, value = ReadPart(1.0, 1.0, part.t, steps.down, whole=True), ReadPart(1.0, part.cols, part.t, steps.down, whole=True)
     return [query, key, value, *(ReadPart(part.rows, 1.0, part.t) for _ in operands[3:])]
@@ -259,13 +259,13 @@ def parts_attention(item: Work, part: ReadPart, steps: ReadSteps, operands: list
 
 @PARTS.rule(Role.NORMALIZATION)
 def parts_softmax(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """The part itself (statistics pass between the cores of a row); columns of scales and shifts."""
+    """Return the part itself (statistics pass between the cores of a row); columns of scales and shifts."""
     return [part, *(ReadPart(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
 
 
 @PARTS.rule("reduce")
 def parts_reduce(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """The tiles that the part's results come from: whole rows or columns of the operand."""
+    """Return the tiles that the part's results come from: whole rows or columns of the operand."""
     return [replace(part, whole=True) for _ in operands]
 
 
@@ -285,7 +285,7 @@ def parts_encoded_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands:
 
 @PARTS.rule("depthwise")
 def parts_depthwise(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """All taps of the part's rows and columns; weights of its columns."""
+    """Return all taps of the part's rows and columns; weights of its columns."""
     return [replace(part, t=1.0), *(ReadPart(1.0, part.cols, 1.0, steps.down) for _ in operands[1:])]
 
 
@@ -300,7 +300,7 @@ def parts_transpose(item: Work, part: ReadPart, steps: ReadSteps, operands: list
 
 @PARTS.rule("slice")
 def parts_slice(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """The part's share of what is left of the operand."""
+    """Return the part's share of what is left of the operand."""
     source = operands[0]
     if source is None:
         return [part]
@@ -322,7 +322,7 @@ def parts_view(item: Work, part: ReadPart, steps: ReadSteps, operands: list[Tens
 
 @PARTS.rule("repeat")
 def parts_repeat(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """A part of what is repeated; all of it where the part is longer, and as often as the part has it."""
+    """Return a part of what is repeated; all of it where the part is longer, and as often as the part has it."""
     source = operands[0]
     if source is None:
         return [part]

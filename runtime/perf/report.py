@@ -32,7 +32,7 @@ EPOCH_COLUMNS = (
 
 
 def as_json(cost: RunCost) -> dict[str, Any]:
-    """All figures; cycles of the worker cores' clock, bytes, and fractions between 0 and 1."""
+    """Return all figures; cycles of the worker cores' clock, bytes, and fractions between 0 and 1."""
     found = asdict(cost)
     for epoch, plain in zip(cost.epochs, found["epochs"], strict=True):
         plain["deadlock"] = None if epoch.jam is None else epoch.jam.text()
@@ -47,7 +47,7 @@ def as_json(cost: RunCost) -> dict[str, Any]:
 
 
 def deadlocks(cost: RunCost) -> list[str]:
-    """A sentence for each epoch that never ends."""
+    """Return a sentence for each epoch that never ends."""
     return [f"epoch {epoch.graphs[0]}: {epoch.jam.text()}" for epoch in cost.epochs if epoch.jam is not None]
 
 
@@ -75,7 +75,7 @@ def core_utilization(cost: RunCost) -> dict[int, list[list[float]]]:
 
 
 def op_rows(cost: RunCost) -> list[list[object]]:
-    """A row for each op of each epoch, cycles a microbatch."""
+    """Return a row for each op of each epoch, cycles a microbatch."""
     return [_op_row(number, op) for number, epoch in enumerate(cost.epochs) for op in epoch.ops]
 
 
@@ -90,7 +90,7 @@ def place_text(op: OpCost) -> str:
 
 
 def epoch_rows(cost: RunCost) -> list[list[object]]:
-    """A row for each epoch."""
+    """Return a row for each epoch."""
     return [_epoch_row(number, epoch) for number, epoch in enumerate(cost.epochs)]
 
 
@@ -104,7 +104,7 @@ def _epoch_row(number: int, epoch: EpochCost) -> list[object]:
 
 
 def run_lines(cost: RunCost) -> list[str]:
-    """What a run amounts to, in sentences."""
+    """Return what a run amounts to, in sentences."""
     switching = cost.switch_cycles / max(cost.cycles, 1.0)
     chips = f"{cost.chips} chip{'s' if cost.chips > 1 else ''}"
     untimed = sum(op.place == "host" for epoch in cost.epochs for op in epoch.ops)

@@ -69,7 +69,7 @@ def block_width(op: Op, image: TensorType, taps: int, main: Work) -> int:
 
 
 def _origin(op: Op, value: int | None) -> int | None:
-    """The input that a value comes from through views."""
+    """Return the input that a value comes from through views."""
     number = len(op.work.inputs)
     owners: dict[int, Work] = {}
     for work in op.work.works:
@@ -95,7 +95,7 @@ def _kernel(main: Work, types: list[TensorType]) -> tuple[int, int]:
 
 
 def _pair(value: object) -> tuple[int, int]:
-    """A pair of numbers of at least 1; (1, 1) where there is none."""
+    """Return a pair of numbers of at least 1; (1, 1) where there is none."""
     if isinstance(value, tuple) and len(value) >= 2 and all(isinstance(x, int) for x in value[:2]):
         return max(value[0], 1), max(value[1], 1)
     return 1, 1

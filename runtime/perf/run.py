@@ -96,7 +96,7 @@ class RunCost:
 def run_cost(
     netlist: Netlist, program: str | None = None, params: Mapping[str, int] | None = None, host_rate: float | None = None
 ) -> RunCost:
-    """What one call of a program costs.
+    """Return what one call of a program costs.
 
     program: by name, the first one if not given; params: values of its parameters, 1 where not given; host_rate: elements of inputs that
     the host lays in tiles in a second, None: as fast as its link takes them.
@@ -188,7 +188,7 @@ def _epochs_of(netlist: Netlist, steps: Sequence[_Step]) -> list[tuple[list[Grap
 
 
 def _joined(graphs: Sequence[Graph], graph: Graph) -> bool:
-    """Whether a graph belongs to the same epoch as others that run already."""
+    """Return whether a graph belongs to the same epoch as others that run already."""
     return graph.epoch is not None and graph.epoch == graphs[0].epoch and graph.chip not in {other.chip for other in graphs}
 
 
@@ -207,7 +207,7 @@ class _Clock:
         return max(self.free.values(), default=0.0)
 
     def cycles(self, epoch: EpochCost) -> float:
-        """What an epoch takes with the switch to it."""
+        """Return what an epoch takes with the switch to it."""
         return epoch.cycles * self.rates.slowdown + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
 
     def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> float:
@@ -342,7 +342,7 @@ class _Run:
         return total, elements
 
     def entry_bytes(self, queue: Queue) -> float:
-        """Bytes of one entry of a queue."""
+        """Return bytes of one entry of a queue."""
         if queue.blocking is None:
             return format_named(queue.tensor.format).size_bytes(queue.tensor.shape) if -1 not in queue.tensor.shape else 0
         return queue.blocking.tiles * queue.grid[0] * queue.grid[1] * tile_size(queue.tensor, self.netlist)

@@ -58,7 +58,7 @@ def _passes(key: Key, matrices: int, step_rows: int, strip_rows: int) -> int:
 
 @lru_cache(maxsize=64)
 def _reached(key: Key) -> tuple[NDArray, NDArray]:
-    """The first and last row of the source that each row of the result takes; a row beyond the end, and -1, where it takes none."""
+    """Return the first and last row of the source that each row of the result takes; a row beyond the end, and -1, where it takes none."""
     source, sizes, steps, offsets, divisors, terms, nearest = key
     total, rows = prod(source), prod(sizes[terms:])
     first, last = np.full(rows, total), np.full(rows, -1)

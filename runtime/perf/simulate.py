@@ -91,7 +91,7 @@ class SimulationOutcome:
     deadlock: Deadlock | None = None
 
     def total(self, microbatches: int) -> float:
-        """Cycles of so many microbatches: simulated, then one more interval each."""
+        """Return cycles of so many microbatches: simulated, then one more interval each."""
         if not self.finished or microbatches < 1:
             return 0.0
         shown = min(len(self.finished), microbatches)
@@ -248,7 +248,7 @@ class _Run:
 
 
 def _repeats(finished: list[float]) -> bool:
-    """Whether the last microbatches came at intervals that repeat."""
+    """Return whether the last microbatches came at intervals that repeat."""
     gaps = [b - a for a, b in zip(finished[:-1], finished[1:], strict=True)]
     for period in range(1, LONGEST_PERIOD + 1):
         last = gaps[-2 * period :]
@@ -277,7 +277,7 @@ def _interval(finished: list[float], steady: bool) -> float:
 
 
 def _explain(run: _Run, limit: int) -> Deadlock:
-    """A circle of stages that wait for each other, and the size with which one of its full pipes lets them go on."""
+    """Return a circle of stages that wait for each other, and the size with which one of its full pipes lets them go on."""
     waits = _circle(run)
     full = [number for number, pipe in enumerate(run.network.pipes) if (pipe.source, "space", pipe.target) in waits]
     for number in sorted(full, key=lambda n: run.network.pipes[n].capacity):
@@ -303,7 +303,7 @@ def _circle(run: _Run) -> tuple[tuple[int, str, int], ...]:
 
 
 def _wait(run: _Run, stage: int) -> tuple[str, int] | None:
-    """What a stage waits for, and for whom: room first, as it comes first in time."""
+    """Return what a stage waits for, and for whom: room first, as it comes first in time."""
     due = run.due(stage)
     for pipe in run.out[stage]:
         if run.emitted[pipe] < due:
@@ -315,7 +315,7 @@ def _wait(run: _Run, stage: int) -> tuple[str, int] | None:
 
 
 def _needed(network: Network, pipe: int, limit: int) -> int | None:
-    """The least capacity of a pipe, up to two microbatches, with which a network runs; None if there is none."""
+    """Return the least capacity of a pipe, up to two microbatches, with which a network runs; None if there is none."""
     found = None
     low, high = network.pipes[pipe].capacity, 2 * network.granules
     while low < high:

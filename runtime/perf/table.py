@@ -50,7 +50,7 @@ class Table:
         return self._values[name]
 
     def best(self, op: str, quantity: str, *variants: str) -> float:
-        """The figure of an op under the first of its variants that has one, else that of the op, else of a stream of tiles."""
+        """Return the figure of an op under the first of its variants that has one, else that of the op, else of a stream of tiles."""
         key = (op, quantity, *variants)
         if key not in self._names:
             names = [*(f"{op}.{variant}.{quantity}" for variant in variants), f"{op}.{quantity}", f"stream.{quantity}"]
@@ -59,7 +59,7 @@ class Table:
 
 
 def parse_table(raw: dict[str, Any], base: Table | None = None) -> Table:
-    """A table from its TOML form, on top of another one whose figures it does not repeat."""
+    """Return a table from its TOML form, on top of another one whose figures it does not repeat."""
     figures = dict(base.figures) if base is not None else {}
     figures.update({name: Figure(float(f["value"]), str(f["unit"]), str(f["origin"])) for name, f in raw.get("figures", {}).items()})
     return Table(str(raw["arch"]), figures)

@@ -19,7 +19,7 @@ EPOCHS = 0
 
 
 def as_trace(cost: RunCost) -> dict[str, Any]:
-    """The trace: every epoch in its first pass through the program's loops, every op on each of its cores."""
+    """Return the trace: every epoch in its first pass through the program's loops, every op on each of its cores."""
     events: list[dict[str, Any]] = []
     left_out = 0
     for execution in cost.executions:
@@ -37,12 +37,12 @@ def as_trace(cost: RunCost) -> dict[str, Any]:
 
 
 def thread_of(row: int, col: int) -> int:
-    """The thread of a core."""
+    """Return the thread of a core."""
     return 1 + row * 100 + col
 
 
 def _names(cost: RunCost) -> Iterator[dict[str, Any]]:
-    """Names of processes and threads."""
+    """Yield names of processes and threads."""
     for chip in sorted({chip for epoch in cost.epochs for chip in epoch.chips}):
         yield {"ph": "M", "name": "process_name", "pid": chip, "tid": EPOCHS, "args": {"name": f"chip {chip} ({cost.target})"}}
         yield {"ph": "M", "name": "thread_name", "pid": chip, "tid": EPOCHS, "args": {"name": "epochs"}}

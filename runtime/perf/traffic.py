@@ -68,7 +68,7 @@ class Traffic:
         return {op.name: (op, graph) for graph in self.netlist.graphs.values() for op in graph.ops}
 
     def inputs(self, op: Op, graph: Graph) -> list[OpInput]:
-        """The inputs of an op on cores that its work reads."""
+        """Return the inputs of an op on cores that its work reads."""
         if isinstance(op.place, Ethernet):
             return [self._passed_on(source, tensor, graph) for source, tensor in zip(op.inputs, op.work.inputs, strict=False)]
         if op.name not in self._reads:
@@ -80,7 +80,7 @@ class Traffic:
         return found
 
     def outputs(self, op: Op, graph: Graph) -> list[OpOutput]:
-        """Queues that an op on cores writes."""
+        """Return queues that an op on cores writes."""
         if op.blocking is None:
             return []
         tensor = result_type(op)
@@ -124,7 +124,7 @@ class Traffic:
         return OpInput(source, stream, capacity, read.part.whole)
 
     def _passed_on(self, source: str, tensor: TensorType, graph: Graph) -> OpInput:
-        """The input of an op on an Ethernet core, which holds little of it."""
+        """Return the input of an op on an Ethernet core, which holds little of it."""
         size = tiles_of(tensor) * tile_size(tensor, self.netlist)
         home = self.ops[source][1].chip if source in self.ops else graph.chip
         return OpInput(source, Stream("chip", size, size, channels=self.links(home, graph.chip)), 0.0, False)
@@ -138,7 +138,7 @@ class Traffic:
         return self._links[a].get(b, 0)
 
     def _from_queue(self, queue: Queue, graph: Graph, stays: bool, columns: int, base: Stream) -> Stream:
-        """A stream as it comes out of a queue.  columns: tiles side by side that a core reads."""
+        """Return a stream as it comes out of a queue.  columns: tiles side by side that a core reads."""
         size = tile_size(queue.tensor, self.netlist)
         run = min(run_of_tiles(queue.blocking), columns) if queue.blocking is not None else 1
         packet = min(size * run, MAX_PACKET_BYTES) if queue.blocking is not None else ROW_BYTES
@@ -156,7 +156,7 @@ class Traffic:
         return max((buffer.tiles for buffer in op.buffers if buffer.role == f"in{index}"), default=inf)
 
     def _buffer_tiles(self, op: Op, index: int) -> float:
-        """Tiles that the buffer of an input holds; 0 if it has none."""
+        """Return tiles that the buffer of an input holds; 0 if it has none."""
         return sum(buffer.tiles * buffer.copies for buffer in op.buffers if buffer.role == f"in{index}")
 
 
@@ -172,7 +172,7 @@ def result_type(op: Op) -> TensorType:
 
 
 def tile_size(tensor: TensorType, netlist: Netlist) -> int:
-    """Bytes of a tile of a tensor, with header; of as many elements for a tensor in rows."""
+    """Return bytes of a tile of a tensor, with header; of as many elements for a tensor in rows."""
     tile = tile_shape(tensor.layout) or (32, 32)
     return format_named(tensor.format).tile_bytes(tile[0], tile[1], netlist.chip.alignment_bytes)
 

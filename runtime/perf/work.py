@@ -91,7 +91,7 @@ NOTHING = OpCycles(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def overlapped(*stages: float, exponent: float = OVERLAP) -> float:
-    """Cycles of stages that run at the same time: the longest, and a little more where others are nearly as long."""
+    """Return cycles of stages that run at the same time: the longest, and a little more where others are nearly as long."""
     longest = max(stages)
     if longest <= 0:
         return 0.0
@@ -103,7 +103,7 @@ def overlapped(*stages: float, exponent: float = OVERLAP) -> float:
 
 
 def in_sequence(parts: Sequence[OpCycles]) -> OpCycles:
-    """Cycles of primitives that one core runs one after another in one kernel; their pipes overlap with all of them."""
+    """Return cycles of primitives that one core runs one after another in one kernel; their pipes overlap with all of them."""
     if len(parts) == 1:
         return parts[0]
     math, unpack, pack, pipes, core, _ = (sum(column) for column in zip(*parts, strict=True)) if parts else NOTHING

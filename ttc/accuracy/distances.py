@@ -92,7 +92,7 @@ class Comparison:
         return self.relative_l2 if self._is_relative else self.max_abs
 
     def pcc_text(self, digits: int = 6) -> str:
-        """The correlation as readers see it: `-` where there is none."""
+        """Return the correlation as readers see it: `-` where there is none."""
         return pcc_text(self.pcc, digits)
 
     def __str__(self) -> str:
@@ -101,7 +101,7 @@ class Comparison:
         return f"{figures}: {'within' if self.within else 'OUT OF'} bound ({what} {self.bound:.3g})"
 
     def figures(self) -> dict[str, float | bool | str | None]:
-        """All figures by name; those that are not finite become None."""
+        """Return all figures by name; those that are not finite become None."""
         numbers = {**asdict(self), "exactness": self.exactness.name.lower(), "bound": self.bound, "within": self.within}
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}
 
@@ -142,10 +142,10 @@ def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def lowest_pcc(comparisons: Iterable[Comparison]) -> float:
-    """The lowest correlation of those that have one; NaN if none has."""
+    """Return the lowest correlation of those that have one; NaN if none has."""
     return min((c.pcc for c in comparisons if not math.isnan(c.pcc)), default=math.nan)
 
 
 def pcc_text(pcc: float, digits: int) -> str:
-    """A correlation as readers see it: `-` where there is none."""
+    """Return a correlation as readers see it: `-` where there is none."""
     return "-" if math.isnan(pcc) else f"{pcc:.{digits}f}"

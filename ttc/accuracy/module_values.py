@@ -59,7 +59,7 @@ def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
 
 
 def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dict[str, Arrays]:
-    """Inputs of every entry function: those of an .npz file, those the model was made for, and random ones.
+    """Return inputs of every entry function: those of an .npz file, those the model was made for, and random ones.
 
     Random floats are standard normal; integers and booleans are 0 or 1, so that indices of any table and masks are both in range, and
     texts are their digits.
@@ -113,7 +113,7 @@ def _run_function(
     weights: WeightStore,
     execute: interpret.Execute,
 ) -> Arrays:
-    """The function on each microbatch; streamed results are put together again."""
+    """Return the function on each microbatch; streamed results are put together again."""
 
     def resolve(work: Work) -> NDArray:
         value = weights[str(work.attrs["key"])].value()
@@ -135,7 +135,7 @@ def _name(port: Port) -> str:
 
 
 def _entries(port: Port, type_: TensorType, inputs: Mapping[str, NDArray]) -> list[NDArray]:
-    """A user's array as the values of an argument, one a microbatch."""
+    """Return a user's array as the values of an argument, one a microbatch."""
     if port.name not in inputs:
         raise Error("E0801", f"there is no value for input '{port.name}'", hint=nearest(port.name, inputs))
     array, held = inputs[port.name], format_named(type_.format)
@@ -162,7 +162,7 @@ def _run_netlist(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dic
 
 
 def _decided(module: ModuleOp) -> ModuleOp:
-    """A copy in which every op and queue has a place, where passes have not decided it yet."""
+    """Return a copy in which every op and queue has a place, where passes have not decided it yet."""
     copy = module.clone()
     counts = [op.input_count for op in copy.ops if isinstance(op, GraphOp)]
     fillers = {"entries": max(counts, default=1), **UNDECIDED}

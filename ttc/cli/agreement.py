@@ -27,7 +27,7 @@ def print_agreement(console: Console, found: Agreement) -> None:
 
 
 def verdict(found: Agreement) -> str:
-    """One line: the first op whose kernel is wrong, or that none is."""
+    """Return one line: the first op whose kernel is wrong, or that none is."""
     count = f"{len(found.ops)} op{'' if len(found.ops) == 1 else 's'}"
     if found.wrong:
         first = found.wrong[0]

@@ -91,7 +91,7 @@ def _guarded(arguments: list[str], console: Console) -> int:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt led to the error: Python and libraries put errors of their own in its place, as `__set_name__` does."""
+    """Return whether an interrupt led to the error: Python and libraries put errors of their own in its place, as `__set_name__` does."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt | click.Abort):
@@ -102,7 +102,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _told(error: BaseException) -> Error:
-    """What ended a command, as an error of ours."""
+    """Return what ended a command, as an error of ours."""
     match error:
         case Error():
             return error
@@ -128,14 +128,14 @@ def _invoke(arguments: list[str], console: Console) -> int:
 
 
 def _unloadable(error: ImportError) -> Error:
-    """A library that the system cannot load for want of memory is no bug; all others are."""
+    """Return a library that the system cannot load for want of memory is no bug; all others are."""
     if any(sign in str(error).lower() for sign in _NO_MEMORY):
         return no_room(f"a library cannot be loaded: {error}")
     return Error("E0901", f"internal error: {type(error).__name__}: {error}")
 
 
 def _as_error(error: click.ClickException) -> Error:
-    """A usage error of click as one of ours."""
+    """Return a usage error of click as one of ours."""
     if isinstance(error, click.NoSuchOption):
         close = nearest(error.option_name, error.possibilities or ())
         return Error("E0101", f"there is no option '{error.option_name}'", hint=close or _usage(error))

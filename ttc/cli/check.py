@@ -121,7 +121,7 @@ def _flops(found: Findings) -> dict[str, Any] | None:
 
 
 def needed(row: Refusal, wanted: tuple[str, ...]) -> str:
-    """What would make nodes importable that were refused."""
+    """Return what would make nodes importable that were refused."""
     if row.why == "no mapping":
         return f"an importer's mapping of {row.op}, or a function of that name in the model"
     if row.why in ("its domain is not imported", "no such op in this opset"):

@@ -71,7 +71,7 @@ def command(
 
 
 def default_output(model: Path, options: CompileOptions) -> Path:
-    """A file in the current folder, named after the model: `resnet.onnx` becomes `resnet.tti`, or `resnet.mlir` with --to."""
+    """Return a file in the current folder, named after the model: `resnet.onnx` becomes `resnet.tti`, or `resnet.mlir` with --to."""
     stem = model.resolve().name if model.is_dir() else model.stem
     return Path(f"{stem}.{'tti' if options.to == 'tti' else 'mlir'}")
 

@@ -133,7 +133,7 @@ class Console:
             yield
 
     def progress(self) -> Progress:
-        """A line on a terminal that says what is going on, once it takes over a second."""
+        """Return a line on a terminal that says what is going on, once it takes over a second."""
         return Progress(enabled=sys.stderr.isatty() and not self.quiet)
 
 

@@ -69,7 +69,7 @@ def command(console: Console, model: Path, format_: str, output: Path | None, pr
 
 
 def _default_output(model: Path, format_: str) -> Path:
-    """The model's name with the format's suffix; for a folder with the format's name behind it."""
+    """Return the model's name with the format's suffix; for a folder with the format's name behind it."""
     stem = model.resolve().name if model.is_dir() else model.stem
     suffix = exporter(format_).suffix
     return Path(f"{stem}_{format_}" if suffix is None else f"{stem}{suffix}")

@@ -77,7 +77,7 @@ def command(
 
 
 def _tokenizer(path: Path | None, prompt: str | None, tokens: str | None) -> TextTokens | None:
-    """The tokenizer; None where tokens are given.  Raises E0101, E0102, E0104."""
+    """Return the tokenizer; None where tokens are given.  Raises E0101, E0102, E0104."""
     if (prompt is None) == (tokens is None):
         raise Error("E0101", "there is no text to go on with", hint="give --prompt TEXT with --tokenizer, or --tokens 1,2,3")
     if (path is None) != (prompt is None):
@@ -136,7 +136,7 @@ def _stops(given: tuple[str, ...], text: TextTokens | None) -> tuple[set[int], l
 
 
 def _firsts(steps: Iterator[tuple[int | None, ...]], found: Shown, start: float) -> Iterator[int]:
-    """The tokens of the first row."""
+    """Yield the tokens of the first row."""
     for token, *_others in steps:
         if token is None:
             return
@@ -164,7 +164,7 @@ def _text_pieces(steps: Iterator[tuple[int | None, ...]], found: Shown, start: f
 
 
 def _rate(found: Shown, prompt: int) -> str:
-    """How fast it was, in words."""
+    """Return how fast it was, in words."""
     count, after = len(found.tokens) - 1, found.seconds - found.first_seconds
     rate = f", then {count / after:.1f} tokens/s" if count and after > 0 else ""
     return f"{prompt} tokens of the prompt, {len(found.tokens)} generated; first after {found.first_seconds * 1e3:.0f} ms{rate}"

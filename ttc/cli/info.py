@@ -43,7 +43,7 @@ def command(console: Console, archive: Path, program: str | None, as_json: bool)
 
 
 def _alone(netlist: Netlist, name: str) -> Netlist:
-    """The netlist with one of its programs, and the graphs that it runs.  Raises E0803."""
+    """Return the netlist with one of its programs, and the graphs that it runs.  Raises E0803."""
     from ttc.dialects.netlist.instructions import executed_graphs
 
     program = netlist.programs.get(name)

@@ -39,7 +39,7 @@ def gather(
     seed: int,
     fixed: Mapping[str, NDArray[Any]] = NOTHING_FIXED,
 ) -> Inputs:
-    """The inputs of a program.
+    """Return the inputs of a program.
 
     Args:
         arguments: its signature.
@@ -74,7 +74,7 @@ def known_inputs(executor: Executor, arguments: Sequence[Argument]) -> dict[str,
 
 
 def fitting(executor: Executor, program: str | None, files: Sequence[str], bundle: Path | None, *, pad_batch: bool = False) -> Fit:
-    """The program that runs on inputs in files: the one named, else one of their shapes; without any, the first.
+    """Return the program that runs on inputs in files: the one named, else one of their shapes; without any, the first.
 
     Raises: E0801 if none has these shapes, E0803 for an unknown program, E0101 and E0102 for files.
     """

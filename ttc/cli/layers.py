@@ -36,7 +36,7 @@ def print_layers(console: Console, found: Layers) -> None:
 
 
 def verdict(found: Layers) -> str:
-    """One line: the first node that is off, or that none is."""
+    """Return one line: the first node that is off, or that none is."""
     compared = sum(layer.figures is not None for layer in found.layers)
     fused = sum(len(layer.fused) for layer in found.layers)
     nodes = f"{compared} node{'' if compared == 1 else 's'}"
@@ -68,7 +68,7 @@ def _plain(layer: ModelLayer) -> dict[str, Any]:
 
 
 def _shown(found: Layers) -> list[ModelLayer]:
-    """The first nodes out of bound, and those that come nearest to it, in order."""
+    """Return the first nodes out of bound, and those that come nearest to it, in order."""
     off = [layer for layer in found.layers if not layer.within][: SHOWN // 2]
     near = sorted((layer for layer in found.layers if layer not in off), key=lambda layer: -_of_bound(layer))
     chosen = {layer.node for layer in (*off, *near[: SHOWN - len(off)])}

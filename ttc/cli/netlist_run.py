@@ -99,7 +99,7 @@ def _read(file: Path) -> BudaNetlist:
 
 
 def _broken(form: BudaNetlist, arch: str | None) -> int:
-    """How many rules of the format the netlist breaks: it may still run."""
+    """Return how many rules of the format the netlist breaks: it may still run."""
     from ttc.dialects.netlist.buda.rules.check import check_form
 
     return len(check_form(form, arch))
@@ -114,13 +114,13 @@ def _netlist(form: BudaNetlist, arch: str | None, rounding: str) -> tuple[Netlis
 
 
 def _rounded(netlist: Netlist) -> Netlist:
-    """The netlist with results of ops rounded to their formats."""
+    """Return the netlist with results of ops rounded to their formats."""
     graphs = {name: replace(graph, ops=tuple(replace(op, rounding="rne") for op in graph.ops)) for name, graph in netlist.graphs.items()}
     return replace(netlist, graphs=graphs)
 
 
 def _params(texts: Sequence[str]) -> dict[str, int]:
-    """Values by name, of `NAME=N` texts; a `$` before the name is left out.  Raises E0101."""
+    """Return values by name, of `NAME=N` texts; a `$` before the name is left out.  Raises E0101."""
     found: dict[str, int] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -192,7 +192,7 @@ def _bundles(paths: Sequence[Path], netlist: Netlist) -> dict[str, NDArray]:
 
 
 def _title(record: Record) -> str:
-    """The queue's name; of what a ram held before ops wrote it, with `.initial`."""
+    """Return the queue's name; of what a ram held before ops wrote it, with `.initial`."""
     written = record.queue.source != "HOST" and record.role == "input"
     return f"{record.queue.name}.initial" if written else record.queue.name
 
@@ -205,7 +205,7 @@ def _write(folder: Path, records: Sequence[Record]) -> None:
 
 
 def _numbers(record: Record) -> dict[str, list[int]]:
-    """Which entries there are, where these are not the first ones."""
+    """Return which entries there are, where these are not the first ones."""
     return {} if record.numbers == list(range(record.entries)) else {"numbers": record.numbers}
 
 

@@ -76,7 +76,7 @@ def command(
 
 
 def _pipeline(text: str | None, file: Path | None) -> str:
-    """The pipeline that one of the two options gives.  Raises E0101, E0102."""
+    """Return the pipeline that one of the two options gives.  Raises E0101, E0102."""
     if text is not None and file is not None:
         raise Error("E0101", "--passes and --pipeline both give the passes")
     if file is not None:
@@ -93,7 +93,7 @@ def _pipeline(text: str | None, file: Path | None) -> str:
 
 
 def _read(file: Path) -> tuple[str, str]:
-    """The text, and how messages name it.  Raises E0102, E0301."""
+    """Return the text, and how messages name it.  Raises E0102, E0301."""
     from ttc.compiler.source import MAX_TEXT_BYTES, read_text
     from ttc.inputs.files import require_input
 

@@ -21,7 +21,7 @@ PRECOMPILED = click.option(
 
 
 def flags_of(*classes: type[Options]) -> Callable[[CommandT], CommandT]:
-    """One flag for each field of option classes, and --config; the command gets raw values by field name, None where not given."""
+    """Return one flag for each field of option classes, and --config; the command gets raw values by field name, None where not given."""
 
     def decorate(command: CommandT) -> CommandT:
         declared = [
@@ -45,7 +45,7 @@ def flags_of(*classes: type[Options]) -> Callable[[CommandT], CommandT]:
 
 
 def _form(setting: Setting) -> dict[str, Any]:
-    """How click reads the flag."""
+    """Return how click reads the flag."""
     if setting.switch:
         return {"is_flag": True, "default": None}
     bare = {} if setting.bare is None else {"is_flag": False, "flag_value": setting.bare}
@@ -57,7 +57,7 @@ def _default_text(default: object) -> str:
 
 
 def options_from(cls: type[OptionsT], raw: dict[str, Any], config: Path | None) -> OptionsT:
-    """The options that flags, the process's variables and the TOML file amount to; flags of other classes are passed over.
+    """Return the options that flags, the process's variables and the TOML file amount to; flags of other classes are passed over.
 
     Raises: E0101, E0102.
     """

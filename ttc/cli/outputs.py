@@ -26,7 +26,7 @@ MAX_STEM = 200
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """A file name for each output: characters outside [A-Za-z0-9_.-] become `_`; names that then collide are numbered."""
+    """Return a file name for each output: characters outside [A-Za-z0-9_.-] become `_`; names that then collide are numbered."""
     taken: set[str] = set()
     found: list[str] = []
     for name in names:
@@ -67,7 +67,7 @@ def _write(folder: Path, outputs: Mapping[str, NDArray], notes: Mapping[str, Map
 
 
 def _fixed_width(words: NDArray) -> NDArray:
-    """Text as numpy's files hold it: every element as long as the longest.  Raises E0103 if that is too much."""
+    """Return text as numpy's files hold it: every element as long as the longest.  Raises E0103 if that is too much."""
     longest = max((len(word) for word in words.flat), default=0)
     if longest * words.size > MAX_CHARACTERS:
         raise Error("E0103", f"{words.size} texts of up to {longest} characters are too many for a .npy file")
@@ -76,7 +76,7 @@ def _fixed_width(words: NDArray) -> NDArray:
 
 @contextmanager
 def _filling(folder: Path) -> Iterator[Path]:
-    """Where to write the files of a folder: itself if it exists; else one beside it that takes its name when all is written."""
+    """Yield where to write the files of a folder: itself if it exists; else one beside it that takes its name when all is written."""
     if folder.exists():
         yield folder
         return

@@ -74,7 +74,7 @@ def _borders(kind: type[Pass]) -> tuple[str, str]:
 
 
 def _declared(kind: type[Pass]) -> str:
-    """Options with their types and defaults."""
+    """Return options with their types and defaults."""
     from ttc.passes.pipeline_text import option_text, pass_options, type_text
 
     defaults = {item.name: item.default for item in dataclasses.fields(cast("Any", kind))} if dataclasses.is_dataclass(kind) else {}
@@ -82,5 +82,5 @@ def _declared(kind: type[Pass]) -> str:
 
 
 def _summary(kind: type[Pass]) -> str:
-    """The first line of the docstring."""
+    """Return the first line of the docstring."""
     return (inspect.getdoc(kind) or "").split("\n", 1)[0]

@@ -72,7 +72,7 @@ def command(
 
 
 def _netlist(console: Console, file: Path, arch: str | None) -> Netlist:
-    """The netlist of an archive, checked, or the plain one that a Buda netlist amounts to, which may break rules of the format."""
+    """Return the netlist of an archive, checked, or the plain one that a Buda netlist amounts to, which may break rules of the format."""
     if file.suffix.lower() in NETLIST_SUFFIXES:
         from ttc.dialects.netlist.buda.reader import read_netlist
         from ttc.dialects.netlist.buda.rules.check import check_form

@@ -68,7 +68,7 @@ class Progress:
 
 
 def _plain(text: str) -> str:
-    """Text that rich prints as it stands."""
+    """Return text that rich prints as it stands."""
     from rich.markup import escape
 
     return escape(shown(text))

@@ -63,7 +63,7 @@ def require_room(name: str, size_bytes: int) -> None:
 
 
 def no_room(message: str) -> Error:
-    """An error of the machine; the hint names the limit that is in force."""
+    """Return an error of the machine; the hint names the limit that is in force."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     hint = "free some, or take a smaller model"
     if limit != resource.RLIM_INFINITY:

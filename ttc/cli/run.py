@@ -188,7 +188,7 @@ def _run(
 
 
 def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> RunOutcome:
-    """Outputs of the reference engine, and how the native one compares."""
+    """Return outputs of the reference engine, and how the native one compares."""
     from ttc.comparison.engines import compared_program
     from ttc.runtime.cpu import available_cores
     from ttc.runtime.engines.table import engine_named

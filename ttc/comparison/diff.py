@@ -103,7 +103,7 @@ class Side:
 
 
 def side_of(path: Path, weights: Path | None = None) -> Side:
-    """What there is to compare of a module's text, of an archive, or of the last module of a dump.
+    """Return what there is to compare of a module's text, of an archive, or of the last module of a dump.
 
     weights: archive or model with the weights of a module, which are compared, too.
     Raises:  E0102, E0201, E03xx, E07xx.
@@ -129,7 +129,7 @@ def side_of(path: Path, weights: Path | None = None) -> Side:
 
 
 def index_of(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a dump's index.  Raises E0102 if there is none, E0301 if it is not one."""
+    """Return the rows of a dump's index.  Raises E0102 if there is none, E0301 if it is not one."""
     try:
         rows = json.loads(read_text(require_input(folder / INDEX)))
         if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("file"), str) for row in rows):
@@ -142,21 +142,21 @@ def index_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def archive_side(archive: Archive, netlist: Netlist) -> Side:
-    """What there is to compare of an archive with that netlist.  Raises E06xx for one that is not sound."""
+    """Return what there is to compare of an archive with that netlist.  Raises E06xx for one that is not sound."""
     require_valid(netlist)
     values: Values = {f"tensor {key}": partial(archive.tensor, key) for key in archive.manifest.tensors}
     return Side(list(_placed(from_model(netlist), netlist)), archive_facts(archive, netlist), values)
 
 
 def sides_differ(old: Side, new: Side) -> Difference:
-    """How what B says differs from what A says."""
+    """Return how what B says differs from what A says."""
     found = difference(old.items, new.items)
     found.others = other_differences(old.facts, new.facts)
     return found
 
 
 def _placed(module: ModuleOp, netlist: Netlist) -> Iterator[Item]:
-    """The ops of a netlist, in both of its forms."""
+    """Yield the ops of a netlist, in both of its forms."""
     graphs = {op.name: (op, graph) for graph in netlist.graphs.values() for op in graph.ops}
     for op in (op for op in module.walk() if isinstance(op, NetlistOp)):
         fields = {name: _field(value) for name, value in op.properties.items() if name not in (*_NAMES, "type", "buffers")}
@@ -180,7 +180,7 @@ def _type(type_: Any) -> str:
 
 
 def _field(value: Attribute) -> str:
-    """A property of a netlist op as IR text; numbers, words and lists of them bare."""
+    """Return a property of a netlist op as IR text; numbers, words and lists of them bare."""
     if isinstance(value, builtin.IntegerAttr | builtin.StringAttr | builtin.DenseArrayBase):
         return _text(plain_attr(plain(value)))
     return str(value)
@@ -194,7 +194,7 @@ def _text(value: Plain | object) -> str:
 
 
 def difference(a: Sequence[Item], b: Sequence[Item]) -> Difference:
-    """How the ops of B differ from those of A."""
+    """Return how the ops of B differ from those of A."""
     found = Difference(cycles=_cycles(a, b))
     left, right = _match(a, b, found)
     _match_parts(left, right, found)
@@ -291,7 +291,7 @@ def _counts(row: Mapping[str, Any]) -> str:
 
 
 def compared(a: Path, b: Path, weights: Sequence[Path] = (), *, values: bool = False) -> Difference:
-    """How two files or dumps differ.
+    """Return how two files or dumps differ.
 
     Args:
         weights: of modules as text: of both, or of A and of B.
@@ -312,7 +312,7 @@ def compared(a: Path, b: Path, weights: Sequence[Path] = (), *, values: bool = F
 
 
 def other_differences(a: Facts, b: Facts) -> dict[str, dict[str, tuple[str, str]]]:
-    """What differs of the facts of two sides.  The order of ops and objects counts where they are the same ones."""
+    """Return what differs of the facts of two sides.  The order of ops and objects counts where they are the same ones."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for name in dict.fromkeys([*a, *b]):
         if name not in a or name not in b:

@@ -46,13 +46,13 @@ def leaves(raw: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def op_facts(op: Op, graph: Graph) -> dict[str, str]:
-    """What a netlist op says beside its properties."""
+    """Return what a netlist op says beside its properties."""
     raw = encode(op)
     return {"graph": graph.name, **dict(leaves({name: raw[name] for name in _OP_FIELDS if name in raw}))}
 
 
 def netlist_facts(netlist: Netlist) -> Facts:
-    """All that a netlist says but for its ops."""
+    """Return all that a netlist says but for its ops."""
     raw = encode(netlist)
     found: Facts = {}
     for kind, key in (("queue", "queues"), ("graph", "graphs"), ("program", "programs")):
@@ -65,7 +65,7 @@ def netlist_facts(netlist: Netlist) -> Facts:
 
 
 def archive_facts(archive: Archive, netlist: Netlist) -> Facts:
-    """All that an archive says but for the ops of its netlist; of tensors shape, format and hash."""
+    """Return all that an archive says but for the ops of its netlist; of tensors shape, format and hash."""
     manifest = encode(archive.manifest)
     members = archive.manifest.members
     found = {"archive": dict(leaves({name: value for name, value in manifest.items() if name not in _ELSEWHERE}))}
@@ -77,7 +77,7 @@ def archive_facts(archive: Archive, netlist: Netlist) -> Facts:
 
 
 def module_facts(module: ModuleOp) -> Facts:
-    """What a module says beside its ops: of itself, of its functions and of their parameters and constants."""
+    """Return what a module says beside its ops: of itself, of its functions and of their parameters and constants."""
     found: Facts = {"module": {name: str(value) for name, value in module.attributes.items()}}
     for function in entry_functions(module):
         found[f"function {function.sym_name.data}"] = {"type": str(function.function_type), "arguments": str(function.arg_attrs)}
@@ -90,14 +90,14 @@ def _leaf_facts(function: func.FuncOp) -> Facts:
 
 
 def _named_leaves(function: func.FuncOp) -> Iterator[tuple[str, LeafOp]]:
-    """Parameters and constants by name, those without one by their number in the function."""
+    """Yield parameters and constants by name, those without one by their number in the function."""
     for number, op in enumerate(op for op in function.walk() if isinstance(op, LeafOp)):
         attributes = op.plain_attrs()
         yield str(attributes.get("sym") or op.key or number), op
 
 
 def operands_text(op: TtcOp) -> str:
-    """Where an op's operands come from: `a, b` by their sources, `%0` for arguments and what has none."""
+    """Return where an op's operands come from: `a, b` by their sources, `%0` for arguments and what has none."""
     found: list[str] = []
     for operand in op.operands:
         owner = operand.owner

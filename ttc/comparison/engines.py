@@ -89,7 +89,7 @@ class ComparedEngine:
 
 
 def compared_program(program: Program, engine: Engine) -> tuple[Program, Agreement]:
-    """The program on the reference engine, compared with another engine as it runs; and what that finds."""
+    """Return the program on the reference engine, compared with another engine as it runs; and what that finds."""
     found = Agreement()
     netlists = Netlists(lambda: program.netlist, program.description, joins=engine.joins_graphs)
     plans = Plans(ComparedEngine(engine, found), netlists, program.constants)
@@ -112,7 +112,7 @@ class ComparedPlan:
         return self.engines.other.prepare(self.graph, self.netlist, self.constants)
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
-        """One microbatch; gives what the reference does.  See `Plan.run`."""
+        """Return one microbatch; gives what the reference does.  See `Plan.run`."""
         self.runs += 1
         values = dict(entries)
         if self.runs == 1:
@@ -177,7 +177,7 @@ class ComparedPlan:
     def finding(
         self, ops: Sequence[Op], last: str, plan: Plan, entries: Mapping[str, NDArray], value: NDArray, expected: NDArray
     ) -> Finding:
-        """A value of an op that a plan of some ops gives, compared with the expected one."""
+        """Return a value of an op that a plan of some ops gives, compared with the expected one."""
         op = next(op for op in ops if op.name == last)
         figures = compare(value.reshape(expected.shape), expected, _exactness(ops))
         kernel = "" if figures.within else _kernel(plan, last, entries)
@@ -213,19 +213,19 @@ class _Part:
         return {name: values[name] for name in bound_queues(self.graph, self.netlist)}
 
     def on(self, engine: Engine, values: Mapping[str, NDArray]) -> NDArray:
-        """The value on an engine."""
+        """Return the value on an engine."""
         plan = engine.prepare(self.graph, self.netlist, self.whole.constants)
         return plan.run(self.entries(values))[self.output]
 
     def finding(self, values: Mapping[str, NDArray]) -> Finding:
-        """The value on the other engine, compared with that of the reference among the values."""
+        """Return the value on the other engine, compared with that of the reference among the values."""
         plan = self.whole.engines.other.prepare(self.graph, self.netlist, self.whole.constants)
         entries, last = self.entries(values), self.ops[-1].name
         return self.whole.finding(self.ops, last, plan, entries, plan.run(entries)[self.output], values[last])
 
 
 def _first(numbers: Sequence[int], holds: Callable[[int], bool]) -> int:
-    """The first of the numbers from which on it holds, if it holds from one on; by halving."""
+    """Return the first of the numbers from which on it holds, if it holds from one on; by halving."""
     low, high = 0, len(numbers) - 1
     while low < high:
         middle = (low + high) // 2
@@ -249,7 +249,7 @@ def _result(op: Op) -> TensorType:
 
 
 def _queue(name: str, type_: TensorType) -> Queue:
-    """A queue between two graphs of which only the type counts."""
+    """Return a queue between two graphs of which only the type counts."""
     return Queue(name, "edge", "queue", "", type_, 1, "host", 0, (1, 1), None, ((0, 0),), 0)
 
 
@@ -259,6 +259,6 @@ def _exactness(ops: Iterable[Op]) -> Exactness:
 
 
 def _kernel(plan: Plan, op: str, entries: Mapping[str, NDArray]) -> str:
-    """What computes an op, as the plan says; of several jobs the one that takes longest."""
+    """Return what computes an op, as the plan says; of several jobs the one that takes longest."""
     jobs = [timed for timed in plan.timed(entries)[1] if timed.op == op] if isinstance(plan, ProfiledPlan) else []
     return max(jobs, key=lambda timed: timed.end_ns - timed.start_ns).kernel if jobs else ""

@@ -173,7 +173,7 @@ def _survivors(netlist: Netlist, nodes: Sequence[str]) -> tuple[dict[str, tuple[
 
 
 def _outputs(module: ModuleOp) -> set[str]:
-    """Outputs of the model that have the name of the node that gives them."""
+    """Return outputs of the model that have the name of the node that gives them."""
     found: set[str] = set()
     for function in entry_functions(module):
         _, results = ports(function)
@@ -251,7 +251,7 @@ class _Comparison:
             return None, error.message
 
     def _values(self, probes: Sequence[str]) -> dict[str, NDArray]:
-        """What the model gives, compiled as the archive was but for the probes."""
+        """Return what the model gives, compiled as the archive was but for the probes."""
         description, options = self.run.description, self.run.options
         compiling = resolve(CompileOptions, {**description.options, "probe": tuple(probes) or None})
         source = Source(self.module.clone(), self.weights.copy(), "import")

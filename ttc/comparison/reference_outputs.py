@@ -85,7 +85,7 @@ def _with_outputs(model: Path, options: Any, probes: Sequence[str]) -> tuple[byt
 
 
 def _whole(name: str, inputs: Mapping[str, NDArray], absent: Mapping[str, str]) -> NDArray | list[NDArray] | None:
-    """An input of the model: an array, the list that a sequence is, or None."""
+    """Return an input of the model: an array, the list that a sequence is, or None."""
     items = takewhile(lambda item: item in inputs, (f"{name}[{index}]" for index in count()))
     listed = [inputs[item] for item in items]
     return inputs[name] if name in inputs else listed if listed or absent.get(name) == "sequence" else None
@@ -132,7 +132,7 @@ def probes_of(options: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def exactness_of(options: Mapping[str, object], dtypes: Iterable[str]) -> Exactness:
-    """How exact an archive is that was compiled with these options, with outputs of these types."""
+    """Return how exact an archive is that was compiled with these options, with outputs of these types."""
     names = [name for name in (str(options.get("format", "source")), *_rule_formats(options)) if name != "source"]
     names += ["Float16_b" for dtype in dtypes if dtype in ("bfloat16", "float16")]
     return max(Exactness.of_precision(options.get("precision")), *map(Exactness.of_format, names), Exactness.FLOAT32)

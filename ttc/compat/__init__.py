@@ -36,7 +36,7 @@ def install(name: str) -> ModuleType:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the project itself can be imported, or was."""
+    """Return whether the project itself can be imported, or was."""
     known = sys.modules.get(name)
     if known is not None:
         return known.__name__ != f"{__name__}.{name}"

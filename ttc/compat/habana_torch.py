@@ -92,7 +92,7 @@ def initialize_distributed_hpu() -> tuple[int, int, int]:
 
 
 def is_available() -> bool:
-    """Whether ttc runs on this machine."""
+    """Return whether ttc runs on this machine."""
     from ttc.process.platform import require_supported
 
     try:

@@ -52,7 +52,7 @@ class Backend(OnnxBackend):
         outputs_info: Sequence[tuple[Any, Sequence[int]]] | None = None,
         **options: Any,
     ) -> tuple[Any, ...]:
-        """The outputs of one node of ONNX's newest opset (or option `opset_version`) on arrays, as a named tuple.
+        """Return the outputs of one node of ONNX's newest opset (or option `opset_version`) on arrays, as a named tuple.
 
         Args:    inputs: arrays in order, None where the node leaves one out; outputs_info: unused, as types are inferred.
         Raises:  as `prepare` and running do.
@@ -69,7 +69,7 @@ class Backend(OnnxBackend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether models can be prepared for a device: only "CPU"."""
+        """Return whether models can be prepared for a device: only "CPU"."""
         return device.partition(":")[0] == "CPU"
 
 
@@ -97,7 +97,7 @@ class Prepared(BackendRep):
                 raise
 
     def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in the model's order.
+        """Return the outputs in the model's order.
 
         Args:    inputs: arrays in the order of the inputs, or by name.
         Raises:  ttc.Error for what cannot be compiled for them or does not fit.
@@ -112,7 +112,7 @@ class Prepared(BackendRep):
         return tuple(_gathered(output, found) for output in self._model.graph.output)
 
     def _fits(self, feeds: Mapping[str, NDArray]) -> bool:
-        """Whether inputs that the program was compiled for have the values they had, and all have its names and shapes."""
+        """Return whether inputs that the program was compiled for have the values they had, and all have its names and shapes."""
         if self.executor is None:
             return False
         shapes = {a.name: a.shape for a in inputs_of(self.executor.netlist.programs["forward"])}
@@ -136,7 +136,7 @@ class Prepared(BackendRep):
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, NDArray]:
-    """The arrays among and in the values, by the names that programs give them."""
+    """Return the arrays among and in the values, by the names that programs give them."""
     found: dict[str, NDArray] = {}
     for name, value in values.items():
         if isinstance(value, list | tuple):
@@ -159,7 +159,7 @@ def _gathered(output: ValueInfoProto, found: Mapping[str, NDArray]) -> Any:
 
 
 def _open_shapes(model: ModelProto, values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the arrays for inputs that the model leaves open."""
+    """Return shapes of the arrays for inputs that the model leaves open."""
     found: dict[str, tuple[int, ...]] = {}
     for value in model.graph.input:
         dims = value.type.tensor_type.shape.dim

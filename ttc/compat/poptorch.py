@@ -117,7 +117,7 @@ class PoplarExecutor:
 
 
 def _options(first: Any, options: Options | None, accumulation: Any, replicas: int) -> Options:
-    """The options of both forms: those of the later one, or numbers."""
+    """Return the options of both forms: those of the later one, or numbers."""
     if isinstance(first, Options) or options is not None:
         return options or first
     return Options().deviceIterations(first or 1).replicationFactor(replicas).Training.gradientAccumulation(accumulation)

@@ -29,7 +29,7 @@ _NUMBERS: dict[Any, int] = {}
 
 
 def _stage(user_id: Any, ipu_id: int | None) -> stage:
-    """The stage of an IPU, or of a block that names none."""
+    """Return the stage of an IPU, or of a block that names none."""
     return stage(_NUMBERS.setdefault(user_id, len(_NUMBERS)) if ipu_id is None else ipu_id)
 
 

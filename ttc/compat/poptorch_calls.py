@@ -56,7 +56,7 @@ class Nesting:
                 del self._model.forward
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """All arguments of forward, with defaults of those that are left out."""
+        """Return all arguments of forward, with defaults of those that are left out."""
         try:
             bound = inspect.signature(self._model.forward).bind(*args, **kwargs)
         except TypeError as error:

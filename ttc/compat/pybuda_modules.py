@@ -76,7 +76,7 @@ class Parameter(nn.Parameter):
 
 
 def _core(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without leading dimensions of size 1."""
+    """Return a shape without leading dimensions of size 1."""
     first = next((i for i, size in enumerate(shape) if size != 1), len(shape))
     return shape[first:]
 

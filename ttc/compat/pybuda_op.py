@@ -17,7 +17,7 @@ _Op = Callable[..., Any]
 
 
 def _named(rule: _Op) -> _Op:
-    """The op with its name first; a module in front of that, as older programs have it, is left out."""
+    """Return the op with its name first; a module in front of that, as older programs have it, is left out."""
 
     def apply(*given: Any, **attrs: Any) -> Any:
         name, *operands = given if isinstance(given[0], str) else given[1:]
@@ -27,7 +27,7 @@ def _named(rule: _Op) -> _Op:
 
 
 def _floats(rule: _Op) -> _Op:
-    """A comparison, which gives 0 and 1 in the type of its first operand."""
+    """Return a comparison, which gives 0 and 1 in the type of its first operand."""
     return lambda a, b, *, name=None: ops.cast(rule(a, b, name=name), a.dtype)
 
 
@@ -203,7 +203,7 @@ OP = submodule("pybuda", "op", {name: _named(rule) for name, rule in _RULES.item
 
 
 def _loss(kind: type[torch.nn.Module]) -> Callable[..., PyTorchModule]:
-    """A loss module by its name; `reduction` is avg, sum or none."""
+    """Return a loss module by its name; `reduction` is avg, sum or none."""
 
     def made(name: str, reduction: str = "avg", **_others: Any) -> PyTorchModule:
         return PyTorchModule(name, kind(reduction={"avg": "mean"}.get(reduction, reduction)))

@@ -93,7 +93,7 @@ class VerifyConfig:
 
 
 def _of(value: Any) -> float | None:
-    """A tolerance, or that of float32 where there is one by type."""
+    """Return a tolerance, or that of float32 where there is one by type."""
     return value.get(torch.float32) if isinstance(value, Mapping) else value
 
 

@@ -53,7 +53,7 @@ class ProcessTopology:
         self._mesh = mesh(**{name: int(size) for name, size in config})
 
     def is_mode_inited(self, mode: str) -> bool:
-        """Whether several processes lie along a dimension."""
+        """Return whether several processes lie along a dimension."""
         return self._mesh is not None and self._mesh.size(mode) > 1
 
     def get_prev_global_rank(self, mode: str = "pipe") -> int:
@@ -100,7 +100,7 @@ def setup_distributed(*_: Any, **__: Any) -> None:
 
 
 def is_using_pp() -> bool:
-    """Whether there are several stages."""
+    """Return whether there are several stages."""
     return tpc.is_mode_inited("pipe")
 
 
@@ -173,7 +173,7 @@ def _run(function: _Function, backward: Backward | None, tensors: list[torch.Ten
 
 
 def _pieces(tensors: list[torch.Tensor], microbatches: int) -> list[torch.Tensor]:
-    """The first microbatch.  Raises E0801 in all processes of the pipeline where one cannot divide its rows."""
+    """Return the first microbatch.  Raises E0801 in all processes of the pipeline where one cannot divide its rows."""
     refusal: Error | None = None
     pieces: list[torch.Tensor] = []
     try:

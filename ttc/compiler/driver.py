@@ -61,11 +61,11 @@ class Compilation:
     times: tuple[StageTime, ...]
 
     def text(self) -> str:
-        """The module as text that compilation can resume from."""
+        """Return the module as text that compilation can resume from."""
         return print_op(self.unit.module) + "\n"
 
     def program(self) -> Program:
-        """The compiled program, its netlist checked.  Raises E0305 if compilation stopped earlier, and E06xx."""
+        """Return the compiled program, its netlist checked.  Raises E0305 if compilation stopped earlier, and E06xx."""
         from ttc.runtime.program import build_program  # with the engines, which nobody needs who only writes an archive
 
         return build_program(*self._contents())
@@ -164,7 +164,7 @@ def configured(target: Target, options: CompileOptions) -> Target:
 
 
 def used_chips(target: Target, options: CompileOptions) -> tuple[int, ...]:
-    """The chips that a program is spread over, each linked to the next.  Raises E0101 if there are not as many."""
+    """Return the chips that a program is spread over, each linked to the next.  Raises E0101 if there are not as many."""
     from ttc.dialects.core.machines.clusters import chips_in_a_row
 
     cluster = options.cluster[0] if options.cluster else None
@@ -174,7 +174,7 @@ def used_chips(target: Target, options: CompileOptions) -> tuple[int, ...]:
 
 
 def machine_for(module: ModuleOp, asked: str | None, name: str) -> Target:
-    """The machine compiled for; one that a file describes is recorded in the module, so that IR can be resumed without the file.
+    """Return the machine compiled for; one that a file describes is recorded in the module, so that IR can be resumed without the file.
 
     asked: what the option names, None if it was not given; name: of the machine, as far as the module records one.
     Raises E0101 if the module records another machine than asked for.
@@ -226,7 +226,7 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
 
 
 def _place_of(name: str, passes: Sequence[Pass], stage: str) -> int:
-    """How many passes of a stage run up to the one named.
+    """Return how many passes of a stage run up to the one named.
 
     name: `canonicalize` (its first run), `canonicalize@2` (its second), or `7` (the seventh pass).  Raises E0101.
     """
@@ -248,7 +248,7 @@ def _end_stage(stage: str, unit: Unit, watchers: Sequence[Instrument]) -> None:
 
 
 def with_recorded(module: ModuleOp, options: CompileOptions) -> CompileOptions:
-    """Options that change the result, as resumed IR records them.  Raises E0101 if one was given differently."""
+    """Return options that change the result, as resumed IR records them.  Raises E0101 if one was given differently."""
     recorded = module_attr(module, "options")
     if not recorded:
         return options

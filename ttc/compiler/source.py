@@ -76,7 +76,7 @@ def identity(spec: Spec) -> Source:
 
 
 def is_text(path: Path, options: CompileOptions) -> bool:
-    """Whether a file is taken as IR text."""
+    """Return whether a file is taken as IR text."""
     return options.from_ is not None or path.suffix.lower() == ".mlir"
 
 
@@ -186,7 +186,7 @@ def check_recorded(module: ModuleOp, name: str) -> None:
 
 
 def _is_row(row: Any, length: int) -> bool:
-    """Whether a value is (name, ..., shape, numpy's name of a dtype)."""
+    """Return whether a value is (name, ..., shape, numpy's name of a dtype)."""
     if not isinstance(row, tuple) or len(row) != length or not isinstance(row[0], str):
         return False
     *_, shape, dtype = row
@@ -213,7 +213,7 @@ def named_weights(module: ModuleOp) -> dict[str, Spec]:
 
 
 def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
-    """The weights that a module names: from an archive or a model, or computed from those by their expressions in the module.
+    """Return the weights that a module names: from an archive or a model, or computed from those by their expressions in the module.
 
     With a file, reading a weight that it does not give raises E0304.  Without one the store is empty, unless the module names a seed
     (`ttc.seed`): then weights are random, and the same whenever they are asked for.
@@ -272,7 +272,7 @@ def _loaders(path: Path, module: ModuleOp) -> dict[str, Callable[[], NDArray]]:
 
 
 def _converted(load: Callable[[], NDArray], key: str, spec: Spec) -> NDArray:
-    """A stored value in the type that the IR gives it.  Raises E0304 if it has another shape."""
+    """Return a stored value in the type that the IR gives it.  Raises E0304 if it has another shape."""
     value = load()
     if value.shape != spec.shape:
         raise Error("E0304", f"weight '{key}' is {list(value.shape)} in the file and {list(spec.shape)} in the IR")

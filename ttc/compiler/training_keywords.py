@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def training_of(model: object, fields: dict[str, Any]) -> TrainOptions | None:
-    """The options of training among keywords, which are taken out; None where nobody asks for a training program.
+    """Return the options of training among keywords, which are taken out; None where nobody asks for a training program.
 
     Batch norms of a PyTorch module in evaluation mode keep their statistics, and those of any model with training=False, unless
     `batch_norm` says otherwise.
@@ -40,7 +40,7 @@ def training_of(model: object, fields: dict[str, Any]) -> TrainOptions | None:
 
 
 def is_module(model: object) -> bool:
-    """Whether it is a module of PyTorch, which has a mode."""
+    """Return whether it is a module of PyTorch, which has a mode."""
     return hasattr(model, "named_parameters") and hasattr(model, "training")
 
 
@@ -60,7 +60,7 @@ def in_mode(model: Any, training: bool | None) -> Iterator[None]:
 
 
 def gradient_checks(options: TrainOptions | None) -> list[Instrument]:
-    """The instrument that compares gradients with differences, where it is asked for."""
+    """Return the instrument that compares gradients with differences, where it is asked for."""
     if options is None or not options.check_gradients:
         return []
     from ttc.instruments.gradients import GradientCheck

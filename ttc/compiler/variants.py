@@ -38,7 +38,7 @@ class Variant:
 
 
 def variants(options: CompileOptions) -> tuple[Variant, ...]:
-    """The shapes that options ask for, in the order given: one for each of several batches, or of several shapes of an input.
+    """Return the shapes that options ask for, in the order given: one for each of several batches, or of several shapes of an input.
 
     An input with one shape has it in every program; those with several go together by their order.
     Raises E0101 where they do not, or where there are both several batches and several shapes.
@@ -64,13 +64,13 @@ def variants(options: CompileOptions) -> tuple[Variant, ...]:
 
 
 def _label(first: Mapping[str, Shape], shapes: Mapping[str, Shape], batch: int | None) -> str:
-    """What tells shapes from the first: the batch, or the shape of the first input that differs."""
+    """Return what tells shapes from the first: the batch, or the shape of the first input that differs."""
     differing = [shape for name, shape in shapes.items() if shape != first[name]]
     return "x".join(map(str, differing[0])) if differing else str(batch)
 
 
 def imported(options: CompileOptions, importer: Callable[[Mapping[str, Shape], int | None], Imported]) -> Imported:
-    """A model as a module with an entry function for each of its variants, and their weights.
+    """Return a model as a module with an entry function for each of its variants, and their weights.
 
     importer: makes the module of one variant from shapes by input name and a batch.  Raises what it raises, and E0101.
     """
@@ -108,7 +108,7 @@ def _shared(weights: WeightStore, store: WeightStore) -> dict[str, str]:
 
 
 def _is_same(one: Weight, other: Weight) -> bool:
-    """Whether two weights hold the same bytes, which NaNs compare by, too."""
+    """Return whether two weights hold the same bytes, which NaNs compare by, too."""
     if (one.shape, one.dtype) != (other.shape, other.dtype):
         return False
     if one.dtype.hasobject:

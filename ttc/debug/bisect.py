@@ -146,7 +146,7 @@ def _narrowed(found: _Found, search: _Search, check: Check) -> Culprit:
 
 
 def _probe(found: _Found, good: int, bad: int, check: Check) -> tuple[int | None, bool]:
-    """A number of rewrites between the two, near the middle, with which the pass can run, and whether the result then fails."""
+    """Return a number of rewrites between the two, near the middle, with which the pass can run, and whether the result then fails."""
     middle = (good + bad) // 2
     for number in sorted(range(good + 1, bad), key=lambda n: abs(n - middle)):
         failed = _fails(found, number, check)
@@ -156,7 +156,7 @@ def _probe(found: _Found, good: int, bad: int, check: Check) -> tuple[int | None
 
 
 def _fails(found: _Found, limit: int, check: Check) -> bool | None:
-    """Whether the check fails after so many rewrites of the pass; None if the pass cannot stop there."""
+    """Return whether the check fails after so many rewrites of the pass; None if the pass cannot stop there."""
     try:
         module, weights = _rerun(found, [RewriteLimit(limit, partial=True)])
         illegal = _illegality(module)
@@ -168,7 +168,7 @@ def _fails(found: _Found, limit: int, check: Check) -> bool | None:
 
 
 def _illegality(module: ModuleOp) -> str | None:
-    """What is wrong with IR that breaks the rules of its ops, which no check can say anything of."""
+    """Return what is wrong with IR that breaks the rules of its ops, which no check can say anything of."""
     try:
         verify(module)
     except Error as error:

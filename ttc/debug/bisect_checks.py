@@ -44,7 +44,7 @@ class NumbersKept:
         return self._inputs or {}
 
     def __call__(self, unit: Unit) -> str | None:
-        """The first output that differs, with figures, or why it cannot be evaluated.  Raises what the first module does."""
+        """Return the first output that differs, with figures, or why it cannot be evaluated.  Raises what the first module does."""
         if self._inputs is None:
             self._inputs = drawn_inputs(unit.module, self.seed, self.bundle)
             self._first = evaluate(unit, self._inputs)
@@ -66,7 +66,7 @@ class ScriptPasses:
     script: Path
 
     def __call__(self, unit: Unit) -> str | None:
-        """The status, if it is another.  Raises E0104 if the script cannot be run, or does not end."""
+        """Return the status, if it is another.  Raises E0104 if the script cannot be run, or does not end."""
         with temporary_folder("ttc-bisect-") as folder:
             file = folder / "module.mlir"
             file.write_text(print_op(unit.module) + "\n", encoding="utf-8")

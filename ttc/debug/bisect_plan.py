@@ -81,7 +81,7 @@ class PlanSearch:
         return Culprit(NATIVE, run, run.partition("@")[0], problem, (bad, what), before, after)
 
     def _problem(self, program: Program, expected: Outputs, instruments: Sequence[PassWatcher]) -> str | None:
-        """The first output that is out of bound, with figures; None if there is none."""
+        """Return the first output that is out of bound, with figures; None if there is none."""
         for instrument in instruments:
             instrument.stage = NATIVE
         found = self._outputs(program, _native(instruments))
@@ -94,13 +94,13 @@ class PlanSearch:
         return None
 
     def _outputs(self, program: Program, engine: Engine) -> Outputs:
-        """What the programs give that there are inputs for, on an engine."""
+        """Return what the programs give that there are inputs for, on an engine."""
         with Executor(_on(program, engine)) as session:
             given = self._inputs(program)
             return {(name, key): value for name, arrays in given.items() for key, value in session.run(arrays, name).items()}
 
     def _inputs(self, program: Program) -> dict[str, dict[str, NDArray]]:
-        """The inputs of the check, by program."""
+        """Return the inputs of the check, by program."""
         found: dict[str, dict[str, NDArray]] = {}
         for name, arrays in self.numbers.inputs.items():
             if name in program.netlists.surface.programs:
@@ -110,7 +110,7 @@ class PlanSearch:
 
 
 def _lowering_at_fault(program: Program, inputs: Mapping[str, Mapping[str, NDArray]], problem: str) -> Culprit:
-    """The op whose kernel is wrong, as far as it is wrong by itself: no rewrite has any part in it."""
+    """Return the op whose kernel is wrong, as far as it is wrong by itself: no rewrite has any part in it."""
     compared, found = compared_program(program, _native(()))
     with Executor(compared) as session:
         for name, arrays in inputs.items():
@@ -124,6 +124,6 @@ def _native(instruments: Sequence[StepInstrument]) -> Engine:
 
 
 def _on(program: Program, engine: Engine) -> Program:
-    """The program on another engine."""
+    """Return the program on another engine."""
     netlists = Netlists(lambda: program.netlist, program.description, joins=engine.joins_graphs)
     return replace(program, netlists=netlists, plans=Plans(engine, netlists, program.constants))

@@ -80,7 +80,7 @@ class Crash:
         return self.earlier or self
 
     def error(self, text: str | None = None) -> Exception | None:
-        """What running the pass raises now.  text: other IR than the one kept."""
+        """Return what running the pass raises now.  text: other IR than the one kept."""
         try:
             optimized(self.text if text is None else text, INPUT, TextJob(self.passes, CompileOptions(), self.weights), ())
         except Exception as error:  # whatever a broken pass raises
@@ -145,7 +145,7 @@ def save(crash: Crash, folder: Path) -> None:
 
 
 def _before(path: Path, options: CompileOptions, stage: str, number: int) -> Compilation | None:
-    """The module before a pass of a stage, compiled again; None if that fails, too."""
+    """Return the module before a pass of a stage, compiled again; None if that fails, too."""
     stop = f"{stage}:{number - 1}" if number > 1 else STAGES[STAGES.index(stage) - 1]
     try:
         return compile_path(path, replace(options, to=stop))
@@ -154,7 +154,7 @@ def _before(path: Path, options: CompileOptions, stage: str, number: int) -> Com
 
 
 def versions() -> str:
-    """Lines `name version` of ttc, Python, the machine, and the packages that are installed."""
+    """Return lines `name version` of ttc, Python, the machine, and the packages that are installed."""
     lines = [f"ttc {__version__}", f"python {platform.python_version()}", f"machine {platform.machine()}"]
     for name in PACKAGES:
         try:
@@ -168,7 +168,7 @@ def versions() -> str:
 
 
 def read_crash(folder: Path) -> Crash:
-    """The crash of a folder.  Raises E0102 for one that is missing, E0301 for one that is no crash's."""
+    """Return the crash of a folder.  Raises E0102 for one that is missing, E0301 for one that is no crash's."""
     if not folder.is_dir():
         raise Error("E0102", f"there is no folder '{folder}'")
     text = read_text(require_input(folder / INPUT))

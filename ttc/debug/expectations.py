@@ -33,7 +33,7 @@ class Expected:
 
 
 def expected_errors(text: str, name: str) -> list[Expected]:
-    """What the comments of a text announce.  Raises E0301 for a comment that cannot be read."""
+    """Return what the comments of a text announce.  Raises E0301 for a comment that cannot be read."""
     found: list[Expected] = []
     for number, line in enumerate(text.split("\n"), 1):
         start = _START.search(line)
@@ -68,7 +68,7 @@ def _pattern(words: str, regular: bool, where: str) -> re.Pattern[str]:
 
 
 def mismatches(expected: Sequence[Expected], errors: Sequence[Error], name: str) -> list[Error]:
-    """What was announced and did not come, and what came unannounced.
+    """Return what was announced and did not come, and what came unannounced.
 
     errors: that the text gave; the places of those in it start with `NAME:LINE`.
     """
@@ -88,6 +88,6 @@ def mismatches(expected: Sequence[Expected], errors: Sequence[Error], name: str)
 
 
 def line_of(error: Error, name: str) -> int | None:
-    """The line of the text that an error is about."""
+    """Return the line of the text that an error is about."""
     match = re.match(rf"(?:.* )?{re.escape(name)}:(\d+)", error.where or "")
     return int(match[1]) if match else None

@@ -47,7 +47,7 @@ class TextJob:
 
 
 def parts_of(text: str) -> list[str]:
-    """The parts between lines `// -----`; each keeps the line numbers it has in the whole.  Raises E0301."""
+    """Return the parts between lines `// -----`; each keeps the line numbers it has in the whole.  Raises E0301."""
     found: list[str] = []
     line = start = 0
     for match in SEPARATOR.finditer(text):
@@ -60,7 +60,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def optimized(text: str, name: str, job: TextJob, watchers: Sequence[Instrument]) -> str:
-    """The text of a module after the passes.
+    """Return the text of a module after the passes.
 
     Args:
         name: of the file, for messages and for the locations of ops that have none.

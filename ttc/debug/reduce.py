@@ -51,7 +51,7 @@ class Reduction:
         self.text = self.crash.text
 
     def run(self) -> str:
-        """The smallest IR found.  Raises E0301 if the crash does not happen at all."""
+        """Return the smallest IR found.  Raises E0301 if the crash does not happen at all."""
         if not self._fails(self.text):
             raise Error("E0301", "the pass does not fail in the way that was recorded", hint="ttc repro says what it does")
         before = None
@@ -63,7 +63,7 @@ class Reduction:
         return self.text
 
     def ops(self) -> int:
-        """Ops that compute something in the entry functions."""
+        """Return ops that compute something in the entry functions."""
         return len(_ops(_parsed(self.text)))
 
     def _fails(self, text: str) -> bool:
@@ -113,7 +113,7 @@ class Reduction:
 
 
 def resized(text: str, old: int, new: int) -> str:
-    """The text with a size replaced in the shapes of types and in lists of whole numbers."""
+    """Return the text with a size replaced in the shapes of types and in lists of whole numbers."""
     number = re.compile(rf"(?<![0-9]){old}(?![0-9])")
 
     def change(match: re.Match[str]) -> str:
@@ -132,7 +132,7 @@ def _ops(module: ModuleOp) -> list[Operation]:
 
 
 def _cut(text: str, last: int) -> str | None:
-    """The module whose function ends after the op of that number, and gives its results."""
+    """Return the module whose function ends after the op of that number, and gives its results."""
     module = _parsed(text)
     ops = _ops(module)
     function = ops[last].parent_op() if last < len(ops) - 1 else None
@@ -147,7 +147,7 @@ def _cut(text: str, last: int) -> str | None:
 
 
 def _without(text: str, numbers: range) -> str:
-    """The module without the ops of these numbers; their results become arguments, which are results only if nothing else is."""
+    """Return the module without the ops of these numbers; their results become arguments, which are results only if nothing else is."""
     module = _parsed(text)
     for op in [op for number, op in enumerate(_ops(module)) if number in numbers]:
         function = op.parent_op()
@@ -181,7 +181,7 @@ def _close(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
 
 
 def _dtype(value: SSAValue) -> np.dtype | None:
-    """What a user gives or gets for a value; None if its type says so."""
+    """Return what a user gives or gets for a value; None if its type says so."""
     return format_named(tile_of(value).format).compute if isinstance(value.type, TileType) else None
 
 
@@ -207,7 +207,7 @@ def _tidy(function: func.FuncOp) -> None:
 
 
 def _printed(module: ModuleOp) -> str:
-    """The text, without the functions of derived tensors that nothing names any more."""
+    """Return the text, without the functions of derived tensors that nothing names any more."""
     used = {op.key for function in entry_functions(module) for op in function.walk() if isinstance(op, LeafOp)}
     for op in list(module.ops):
         derived = op.attributes.get("ttc.derived")

@@ -33,7 +33,7 @@ PREFIX = "ttc-"
 
 
 def module_pass(kind: type[Pass]) -> type[ModulePass]:
-    """A pass of ours as one of xDSL's."""
+    """Return a pass of ours as one of xDSL's."""
     plain = {name: type_ for name, type_ in pass_options(kind).items() if _is_plain(type_)}
     defaults = {item.name: item.default for item in dataclasses.fields(cast("Any", kind))} if plain else {}
 
@@ -52,7 +52,7 @@ def module_pass(kind: type[Pass]) -> type[ModulePass]:
 
 
 def _is_plain(type_: Any) -> bool:
-    """Whether xDSL can read values of the type from a pipeline."""
+    """Return whether xDSL can read values of the type from a pipeline."""
     parts = typing.get_args(type_) if isinstance(type_, types.UnionType) else (type_,)
     return all(part in (int, str, bool, types.NoneType) for part in parts)
 

@@ -135,12 +135,12 @@ def _read(folder: Path, names: ModelTensors, mesh: Mesh, what: str, optimizer: t
 
 
 def _part_name(rank: int, token: torch.Tensor) -> str:
-    """The file of a process, in one writing of a checkpoint."""
+    """Return the file of a process, in one writing of a checkpoint."""
     return f"part-{rank:05}-{int(token):016x}.safetensors"
 
 
 def _writes(mesh: Mesh, tensor: torch.Tensor, *, is_only: bool = False) -> bool:
-    """Whether this process writes a tensor: it is the first that has it, or rows of it.
+    """Return whether this process writes a tensor: it is the first that has it, or rows of it.
 
     Args:   is_only: whether of those that share states of optimizers no other process has it.
     """
@@ -150,7 +150,7 @@ def _writes(mesh: Mesh, tensor: torch.Tensor, *, is_only: bool = False) -> bool:
 
 
 def _updated(names: ModelTensors, optimizer: torch.optim.Optimizer | None) -> set[str]:
-    """Names of the parameters that an optimizer updates."""
+    """Return names of the parameters that an optimizer updates."""
     updated = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
     return {name for name, tensor in names.here.items() if id(tensor) in updated}
 
@@ -212,7 +212,7 @@ def _index(path: Path) -> Index:
 
 
 def _tensors(folder: Path, index: Index, names: ModelTensors, updated: set[str]) -> dict[str, SavedTensor]:
-    """The tensors that this process needs, of those of all parts.  Raises E0807 unless the model's are the same as here.
+    """Return the tensors that this process needs, of those of all parts.  Raises E0807 unless the model's are the same as here.
 
     Args:   updated: names of parameters whose states it needs.
     """
@@ -243,7 +243,7 @@ def _tensors(folder: Path, index: Index, names: ModelTensors, updated: set[str])
 
 
 def _is_count(key: str) -> bool:
-    """Whether a tensor of an optimizer is its number of steps, which all that share a parameter have."""
+    """Return whether a tensor of an optimizer is its number of steps, which all that share a parameter have."""
     return key.startswith("optimizer/") and key.endswith("/step")
 
 
@@ -262,7 +262,7 @@ def _fitting(found: SavedTensor, name: str, like: torch.Tensor) -> torch.Tensor:
 
 
 def _states(found: Mapping[str, SavedTensor]) -> dict[str, dict[str, SavedTensor]]:
-    """What an optimizer has for each parameter."""
+    """Return what an optimizer has for each parameter."""
     states: dict[str, dict[str, SavedTensor]] = {}
     for key, stored in found.items():
         if key.startswith("optimizer/"):

@@ -51,7 +51,7 @@ def clip_grad_norm_(
 
 
 def _norm_of_all(own: Sequence[torch.Tensor], power: float, mesh: Mesh) -> torch.Tensor:
-    """The norm of gradients of all stages, of which some are this process's."""
+    """Return the norm of gradients of all stages, of which some are this process's."""
     plain = [grad for grad in own if not isinstance(grad, DTensor)]
     sharded = [grad for grad in own if isinstance(grad, DTensor)]
     total = _joined(_norm(plain, power), _norm(sharded, power), power)
@@ -66,5 +66,5 @@ def _norm(grads: Sequence[torch.Tensor], power: float) -> torch.Tensor:
 
 
 def _joined(one: torch.Tensor, other: torch.Tensor, power: float) -> torch.Tensor:
-    """The sum of the powers of two norms, or the largest."""
+    """Return the sum of the powers of two norms, or the largest."""
     return torch.maximum(one, other) if power == inf else one**power + other**power

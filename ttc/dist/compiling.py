@@ -29,7 +29,7 @@ def compile_unit(module: nn.Module, target: str | None) -> None:
 
 
 def _compiled(module: nn.Module, call: Callable[..., Any], target: str) -> Callable[..., Any]:
-    """A function of a module, compiled, whose graphs do not count as those of others."""
+    """Return a function of a module, compiled, whose graphs do not count as those of others."""
 
     def run(*x: Any, **named: Any) -> Any:
         return call(*x, **named)

@@ -67,7 +67,7 @@ def _operations(layers: Sequence[Layer], examples: Sequence[torch.Tensor]) -> li
 
 
 def _bounds(costs: Sequence[float], stages: int) -> list[int]:
-    """Where stages but the first begin, so that the costliest costs least; of those the ones whose squares add up to least."""
+    """Return where stages but the first begin, so that the costliest costs least; of those the ones whose squares add up to least."""
     total = [0.0, *accumulate(costs)]
     count = len(costs)
     best: list[dict[int, tuple[float, float, list[int]]]] = [{0: (0.0, 0.0, [])}]

@@ -65,7 +65,7 @@ def _note(rank: int, text: str) -> None:
 
 
 def _blame(mesh: Mesh, what: str) -> str:
-    """Which process the failure of communication is due to, by what the others say of themselves."""
+    """Return which process the failure of communication is due to, by what the others say of themselves."""
     _note(mesh.rank, _WAITS)
     others = [rank for rank in range(dist.get_world_size()) if rank != mesh.rank]
     end = monotonic() + NOTES_SECONDS

@@ -86,7 +86,7 @@ class StageLine:
 
 
 def _signatures(place: StagePlace, crossings: Mapping[int, Crossing], inputs: Any, named: Any, *, training: bool) -> dict[int, Any]:
-    """What each stage of this process takes and gives."""
+    """Return what each stage of this process takes and gives."""
     found: dict[int, tuple[Signature, Signature]] = {}
     for number in place.own:
         if number == 0:
@@ -111,7 +111,7 @@ def _signatures(place: StagePlace, crossings: Mapping[int, Crossing], inputs: An
 
 
 def _outputs_everywhere(place: StagePlace, signatures: Mapping[int, Any]) -> Signature:
-    """What the last stage gives, told to all processes of the pipeline."""
+    """Return what the last stage gives, told to all processes of the pipeline."""
     last = place.stages - 1
     if place.of(last) != place.mesh.rank:
         return receive(place.of(last), place.mesh.group("pipe"))

@@ -44,7 +44,7 @@ def _in_file(value: torch.Tensor, folder: Path) -> torch.Tensor:
 
 
 def _mapped(value: torch.Tensor, folder: Path) -> torch.Tensor:
-    """A tensor of the same values in a file without a name.  Raises E0103 where the folder has no room."""
+    """Return a tensor of the same values in a file without a name.  Raises E0103 where the folder has no room."""
     try:
         with NamedTemporaryFile(dir=folder, prefix="ttc-states-") as file:
             for chunk in value.detach().contiguous().reshape(-1).view(torch.uint8).split(1 << 24):

@@ -88,7 +88,7 @@ def _layers(model: nn.Module, names: dict[int, str], item: Any) -> Iterator[Laye
 
 
 def _named(model: nn.Module, name: str) -> Iterator[Layer]:
-    """The layers of a dotted name, whose last piece may be a slice."""
+    """Yield the layers of a dotted name, whose last piece may be a slice."""
     head, _, last = name.rpartition(".")
     if ":" not in last:
         yield from _spliced(name, _module(model, name))
@@ -111,7 +111,7 @@ def _module(model: nn.Module, name: str) -> nn.Module:
 
 
 def _spliced(name: str, module: nn.Module) -> Iterator[Layer]:
-    """The layers of a module: members, where all that it does is hold them."""
+    """Yield the layers of a module: members, where all that it does is hold them."""
     if isinstance(module, Part):
         yield from layers_of(module)
     elif type(module) in (nn.Sequential, nn.ModuleList):

@@ -53,11 +53,11 @@ class Mesh:
         return self._of(dimension).get_local_rank() if self._has(dimension) else 0
 
     def is_first(self, dimension: str) -> bool:
-        """Whether this process is the first one along a dimension."""
+        """Return whether this process is the first one along a dimension."""
         return self.coordinate(dimension) == 0
 
     def is_last(self, dimension: str) -> bool:
-        """Whether this process is the last one along a dimension."""
+        """Return whether this process is the last one along a dimension."""
         return self.coordinate(dimension) == self.size(dimension) - 1
 
     def ranks(self, dimension: str) -> list[int]:
@@ -87,7 +87,7 @@ class Mesh:
         return self._of(name)
 
     def is_first_group(self) -> bool:
-        """Whether this process is in the first one of the groups of `sharers`, of which each has everything."""
+        """Return whether this process is in the first one of the groups of `sharers`, of which each has everything."""
         return not self._has("shard") or self.is_first("data")
 
     def cut_mesh(self) -> DeviceMesh:

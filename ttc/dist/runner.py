@@ -223,7 +223,7 @@ class Runner:
         return pytree.tree_map(lambda value: value[: int(rows)], outputs)
 
     def _line(self, x: Any, named: dict[str, torch.Tensor], target: torch.Tensor | None = None, *, training: bool) -> StageLine:
-        """The stages, ready for inputs of such shapes; all processes come here with the same."""
+        """Return the stages, ready for inputs of such shapes; all processes come here with the same."""
         inputs, extra, number = self._agreed(x, named, target)
         key = (number, training)
         if key not in self._lines:
@@ -237,7 +237,7 @@ class Runner:
         return self._lines[key]
 
     def _agreed(self, x: Any, named: dict[str, torch.Tensor], target: Any) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], int]:
-        """The first microbatch of inputs, and a number of the shapes and modes of all processes.
+        """Return the first microbatch of inputs, and a number of the shapes and modes of all processes.
 
         Raises E0801 in all if one cannot divide rows.
         """
@@ -271,7 +271,7 @@ class Runner:
         return torch.zeros(self._microbatches) if target is None else target
 
     def _gathered(self, line: StageLine, outputs: Any, gather: str) -> Any:
-        """The outputs as the model gives them, in the processes that get them."""
+        """Return the outputs as the model gives them, in the processes that get them."""
         leaves = list(outputs) if outputs is not None else None
         if gather == "all":
             shapes = [(self._microbatches * (leaf.shape or (1,))[0], *leaf.shape[1:]) for leaf in line.outputs.leaves]
@@ -280,7 +280,7 @@ class Runner:
         return None if leaves is None else pytree.tree_unflatten([leaf.detach() for leaf in leaves], line.outputs.structure)
 
     def _from_last(self, value: torch.Tensor) -> torch.Tensor:
-        """What the process of the last stage has, in all processes of the pipeline."""
+        """Return what the process of the last stage has, in all processes of the pipeline."""
         if self._mesh.size("pipe") > 1:
             ranks = self._mesh.ranks("pipe")
             dist.broadcast(value, ranks[(len(self._parts) - 1) % len(ranks)], self._mesh.group("pipe"))
@@ -290,7 +290,7 @@ class Runner:
         return stage in self._own
 
     def _prepared(self, crossing: Crossing, target: str | None) -> nn.Module:
-        """What runs a stage, for all replicas."""
+        """Return what runs a stage, for all replicas."""
         if self._sharding.is_cut(self._mesh):
             crossing.shapes = Shapes(crossing.part)
         compile_part(crossing.part, target)
@@ -298,7 +298,7 @@ class Runner:
 
 
 def _filled(value: torch.Tensor, rows: int) -> torch.Tensor:
-    """The tensor with its last row again and again, up to so many."""
+    """Return the tensor with its last row again and again, up to so many."""
     return value if len(value) == rows else torch.cat([value, value[-1:].expand(rows - len(value), *value.shape[1:])])
 
 

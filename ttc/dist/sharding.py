@@ -57,7 +57,7 @@ class Sharding:
         return Sharding(stage, folder, kinds)
 
     def is_cut(self, mesh: Mesh) -> bool:
-        """Whether gradients and parameters are cut, in this mesh."""
+        """Return whether gradients and parameters are cut, in this mesh."""
         return self.stage >= 2 and mesh.replicas() > 1
 
 
@@ -126,5 +126,5 @@ def _units(module: nn.Module, kinds: tuple[type[nn.Module], ...]) -> Iterator[nn
 
 
 def _users(module: nn.Module) -> Counter[nn.Parameter]:
-    """How many modules have each parameter themselves."""
+    """Return how many modules have each parameter themselves."""
     return Counter(parameter for inner in module.modules() for parameter in inner.parameters(recurse=False))

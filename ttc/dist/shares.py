@@ -65,7 +65,7 @@ class SharedLoss:
         return float(weights.sum()) / self._total
 
     def _weights(self, target: torch.Tensor) -> torch.Tensor | None:
-        """What each target counts in a mean over classes; None for other losses."""
+        """Return what each target counts in a mean over classes; None for other losses."""
         loss = self._loss
         if not isinstance(loss, nn.CrossEntropyLoss | nn.NLLLoss) or loss.reduction != "mean" or target.is_floating_point():
             return None
@@ -75,12 +75,12 @@ class SharedLoss:
         return counts * loss.weight.double()[target.clamp(0, len(loss.weight) - 1)]
 
     def mean(self) -> torch.Tensor:
-        """The loss of all rows of this process's step."""
+        """Return the loss of all rows of this process's step."""
         return sum((v * s for v, s in zip(self.values, self.shares, strict=True) if s), torch.zeros(()))
 
 
 def _number(output: Any) -> torch.Tensor:
-    """The loss that the last stage gives.  Raises E0801 where that is not one number."""
+    """Return the loss that the last stage gives.  Raises E0801 where that is not one number."""
     if not isinstance(output, torch.Tensor) or output.numel() != 1:
         raise Error("E0801", "the last stage gives no loss: that is one output of one number", hint="give the runner a loss")
     return output.reshape(())

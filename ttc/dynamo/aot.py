@@ -45,7 +45,7 @@ class _Names:
 
 
 def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings: Settings) -> Callable[..., Any]:
-    """What runs in the place of a graph of TorchDynamo."""
+    """Return what runs in the place of a graph of TorchDynamo."""
     names = _Names(_sources(graph, example_inputs))
     label = str(CompileContext.current_compile_id() or "graph").replace("/", "_")
 
@@ -68,7 +68,7 @@ def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings
 
 
 def _boxed(graph: AtenGraph) -> Callable[[list[Any]], list[Any]]:
-    """The graph as a function that PyTorch gives the values in a list, for it to empty."""
+    """Return the graph as a function that PyTorch gives the values in a list, for it to empty."""
 
     def run(values: list[Any]) -> list[Any]:
         return graph(values)
@@ -97,7 +97,7 @@ def _sources(graph: fx.GraphModule, example_inputs: Sequence[Any]) -> tuple[Plac
 
 
 def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Placeholder, ...]:
-    """What the placeholders of an aten graph are.
+    """Return what the placeholders of an aten graph are.
 
     A tensor that the graph gives a new value is an input, however the model keeps it; and so is, where gradients are computed, one that has
     a gradient: it changes before the next run, and preparing it takes longer than reading it.
@@ -115,7 +115,7 @@ def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Place
 
 
 def _distinct(placeholders: Sequence[Placeholder]) -> tuple[Placeholder, ...]:
-    """The placeholders under names that none of them shares."""
+    """Return the placeholders under names that none of them shares."""
     found: dict[str, Placeholder] = {}
     for placeholder in placeholders:
         name, number = placeholder.name, 1

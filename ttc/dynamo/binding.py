@@ -66,7 +66,7 @@ class _Copy(NamedTuple):
         return _Copy(copy, copy.shape, copy.stride(), copy.dtype, copy.data_ptr(), copy.numel() * copy.element_size())
 
     def is_of(self, tensor: torch.Tensor) -> bool:
-        """Whether the tensor has these values, bit by bit."""
+        """Return whether the tensor has these values, bit by bit."""
         if tensor.shape != self.shape or tensor.dtype != self.dtype:
             return False
         tensor = tensor.resolve_neg()
@@ -128,7 +128,7 @@ class Binding:
         self.unbound = _without_values(build, sources, values)
 
     def executor(self, given: Sequence[Any]) -> Executor:
-        """The session for these values of the placeholders.
+        """Return the session for these values of the placeholders.
 
         Raises Changed for tensors that are to be inputs from now on, Outdated if the graph has to be compiled again as it is.
         """
@@ -171,7 +171,7 @@ def _changes(program: Program, tensors: Mapping[str, torch.Tensor]) -> dict[str,
 
 
 def _without_values(build: Build, sources: Mapping[str, TensorSource], tensors: Mapping[str, torch.Tensor]) -> Program:
-    """The program without the tensors of the model that it was compiled for, and all that depends on them."""
+    """Return the program without the tensors of the model that it was compiled for, and all that depends on them."""
     dependent = _changes(build(sources), tensors)
     kept = {key: TensorSource.of_array(source.load(), source.format) for key, source in sources.items() if key not in dependent}
     return build(kept | {key: TensorSource(sources[key].shape, sources[key].format, _absent) for key in dependent})

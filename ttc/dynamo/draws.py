@@ -45,7 +45,7 @@ class Draw:
     keywords: Mapping[str, Any]
 
     def __call__(self) -> torch.Tensor:
-        """The numbers, from PyTorch's generator."""
+        """Return the numbers, from PyTorch's generator."""
         return self.op(*map(_empty, self.arguments), **self.keywords)
 
 

@@ -60,7 +60,7 @@ class AtenGraph:
         self._lock = Lock()
 
     def __call__(self, values: list[Any]) -> list[Any]:
-        """The outputs for values of the placeholders; the list is emptied.
+        """Return the outputs for values of the placeholders; the list is emptied.
 
         Raises E08xx, and without fallback what compiling raises."""
         given = tuple(values)
@@ -74,7 +74,7 @@ class AtenGraph:
         self._case(tuple(given)).prepare(tuple(given))
 
     def _case(self, given: tuple[Any, ...]) -> _Case:
-        """The graph for the sizes of these values, which becomes the one used last."""
+        """Return the graph for the sizes of these values, which becomes the one used last."""
         sizes = tuple([_sizes(given[i]) for i in self._open])
         if not self._open and self._cases:
             _hit()
@@ -174,7 +174,7 @@ class _Case:
 
 
 def _is_open(value: Any) -> bool:
-    """Whether a value of tracing is a symbol, or a tensor with symbols for sizes."""
+    """Return whether a value of tracing is a symbol, or a tensor with symbols for sizes."""
     if isinstance(value, torch.Tensor):
         return any(isinstance(d, torch.SymInt) for d in (*value.shape, *value.stride()))
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
@@ -185,7 +185,7 @@ def _sizes(value: Any) -> object:
 
 
 def _with_sizes(graph: fx.GraphModule, given: Sequence[Any]) -> fx.GraphModule:
-    """The graph for the sizes that these values have; it still takes them all."""
+    """Return the graph for the sizes that these values have; it still takes them all."""
     values = [v.detach() if isinstance(v, torch.Tensor) else v for v in given]
     with torch.no_grad(), preserve_node_meta():
         traced = make_fx(fx.Interpreter(graph).run, tracing_mode="fake", _allow_non_fake_inputs=True)(*values)

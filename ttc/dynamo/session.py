@@ -58,7 +58,7 @@ class Job:
     placeholders: Sequence[Placeholder]
 
     def with_drawn(self) -> Job:
-        """The job with the placeholders of random numbers, which the graph has behind all others."""
+        """Return the job with the placeholders of random numbers, which the graph has behind all others."""
         nodes = self.graph.graph.find_nodes(op="placeholder")[len(self.placeholders) :]
         return replace(self, placeholders=(*self.placeholders, *(Placeholder(node.name, held=False) for node in nodes)))
 
@@ -105,7 +105,7 @@ class CompiledGraph:
         self._inputs = [(p.name, i, p.spec.dtype) for i, p in enumerate(placed) if isinstance(p, Input) and p.name in wanted]
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
-        """The outputs; tensors are fresh, but for those that are placeholders.  Raises E08xx, Changed, Outdated."""
+        """Return the outputs; tensors are fresh, but for those that are placeholders.  Raises E08xx, Changed, Outdated."""
         arrays: Mapping[str, NDArray] = {}
         if self._binding is not None:
             inputs = {name: array_of(given[i], dtype) for name, i, dtype in self._inputs}
@@ -129,7 +129,7 @@ def _outputs(graph: fx.GraphModule) -> list[_Passed | _Made]:
 
 
 def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
-    """What each placeholder is to the importer.  Memory that two of them show is bound for the first; the other is an input."""
+    """Return what each placeholder is to the importer.  Memory that two of them show is bound for the first; the other is an input."""
     found: list[Placed] = []
     seen: set[tuple[object, ...]] = set()
     for placeholder, value in zip(job.placeholders, given, strict=True):
@@ -144,7 +144,7 @@ def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
 
 
 def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
-    """The netlist with its tensors, and the names of parameters whose values went into it."""
+    """Return the netlist with its tensors, and the names of parameters whose values went into it."""
     wanted: dict[str, None] = {}
     results: list[GraphOutput | None] = []
     for output in outputs:

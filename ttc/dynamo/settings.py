@@ -41,7 +41,7 @@ class Settings:
     fallback: bool = True
 
     def instruments(self, graph: str) -> list[Instrument]:
-        """What watches the compilation of the graph of that name; dumps go to a folder of that name.  Raises E0101, E0103."""
+        """Return what watches the compilation of the graph of that name; dumps go to a folder of that name.  Raises E0101, E0103."""
         from ttc.instruments.chosen import chosen_instruments
 
         debug = self.debug
@@ -52,7 +52,7 @@ class Settings:
 
 
 def read_settings(given: Mapping[str, Any] | None, mode: str | None = None) -> Settings:
-    """The settings that `options` of torch.compile ask for.  Raises E0101, E0104."""
+    """Return the settings that `options` of torch.compile ask for.  Raises E0101, E0104."""
     require_supported()
     if mode is not None:
         raise Error("E0101", f"the backend has no mode '{mode}'", hint="see its options: format, precision, effort")

@@ -52,7 +52,7 @@ def _signature(job: Job, given: Sequence[Any], settings: Settings) -> object | N
 
 
 def _plain(value: Any, numbers: Mapping[fx.Node, int]) -> object:
-    """An argument with numbers for nodes."""
+    """Return an argument with numbers for nodes."""
     if isinstance(value, fx.Node):
         return f"%{numbers[value]}"
     if isinstance(value, Mapping):

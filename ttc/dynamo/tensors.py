@@ -14,7 +14,7 @@ _SAME_WIDTH = {1: np.uint8, 2: np.int16}
 
 
 def tensor_of(array: NDArray, stride: Sequence[int] | None = None) -> torch.Tensor:
-    """A tensor of the array's memory.
+    """Return a tensor of the array's memory.
 
     Args:
         array: C-contiguous, and nobody else's.

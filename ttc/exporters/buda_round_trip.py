@@ -20,7 +20,7 @@ class Formatted:
     text: str
 
     def ir(self) -> str:
-        """The text of the dialect.  Raises E0901 if it does not parse back to the same netlist."""
+        """Return the text of the dialect.  Raises E0901 if it does not parse back to the same netlist."""
         from ttc.dialects.core.ir.adapter import print_op
         from ttc.dialects.core.ir.parsing import parse_module
         from ttc.dialects.netlist import ops
@@ -36,7 +36,7 @@ class Formatted:
 
 
 def formatted(form: BudaNetlist, arch: str | None = None) -> Formatted:
-    """The netlist of a form that keeps the rules, and the text that is written of it after its way through the dialect.
+    """Return the netlist of a form that keeps the rules, and the text that is written of it after its way through the dialect.
 
     Args:    arch: architecture to take it for; the first that it names and ttc knows if not given.
     Raises:  what `to_netlist` raises; E0901 if the text does not say what the form says.

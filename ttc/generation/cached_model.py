@@ -164,7 +164,7 @@ class BufferCache:
 
 
 def cache_keyword(model: torch.nn.Module) -> str:
-    """The keyword under which a model takes its cache, which changed with the library's versions.  Raises E0202."""
+    """Return the keyword under which a model takes its cache, which changed with the library's versions.  Raises E0202."""
     known = inspect.signature(model.forward).parameters
     for name in ("cache", "past_key_values"):
         if name in known:
@@ -173,7 +173,7 @@ def cache_keyword(model: torch.nn.Module) -> str:
 
 
 def head_of(model: Any) -> torch.nn.Linear:
-    """The layer that gives logits.  Raises E0202."""
+    """Return the layer that gives logits.  Raises E0202."""
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     if not isinstance(head, torch.nn.Linear):
         raise Error("E0202", f"{type(model).__name__} has no head over a vocabulary", hint="give a ...ForCausalLM of transformers")

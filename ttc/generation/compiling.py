@@ -67,7 +67,7 @@ def default_length(model: Any) -> int:
 
 
 def programs_for(max_length: int, chunks: Sequence[int]) -> dict[str, int]:
-    """The tokens that each program takes, by name.  Raises E0101."""
+    """Return the tokens that each program takes, by name.  Raises E0101."""
     if max_length < 1 or any(size < 2 for size in chunks):
         raise Error("E0101", "max_length is at least 1, and a chunk at least 2 tokens", hint="decode takes single tokens")
     sizes = sorted({min(size, max_length) for size in chunks if size > 1} - {1}, reverse=True)
@@ -75,7 +75,7 @@ def programs_for(max_length: int, chunks: Sequence[int]) -> dict[str, int]:
 
 
 def wrapped(model: Any, batch: int, max_length: int) -> CachedModel:
-    """The model with its cache as buffers.  Raises E0101, E0104, E0202."""
+    """Return the model with its cache as buffers.  Raises E0101, E0104, E0202."""
     try:
         from transformers import PreTrainedModel
     except ImportError:
@@ -97,14 +97,14 @@ def wrapped(model: Any, batch: int, max_length: int) -> CachedModel:
 
 
 def cache_shapes(config: Any) -> tuple[CacheShape, ...]:
-    """The caches of a model's layers, from its configuration."""
+    """Return the caches of a model's layers, from its configuration."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return (CacheShape(heads, width, width),) * config.num_hidden_layers
 
 
 def stop_tokens(model: Any, vocabulary: int) -> tuple[int, ...]:
-    """The tokens that end a text, as the model's configuration names them."""
+    """Return the tokens that end a text, as the model's configuration names them."""
     for config in (getattr(model, "generation_config", None), model.config):
         found = getattr(config, "eos_token_id", None)
         if found is not None:

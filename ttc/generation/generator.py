@@ -160,7 +160,7 @@ class Generator:
             self._run([waiting if row in active else [] for row, waiting in enumerate(self._waiting)])
 
     def _choose(self, row: int, sampling: Sampling) -> int:
-        """The next token of a row, which waits from then on."""
+        """Return the next token of a row, which waits from then on."""
         logits = self._logits[row]
         if logits is None:
             raise Error("E0801", f"row {row} was used elsewhere while its tokens were streamed")

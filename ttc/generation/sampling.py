@@ -75,7 +75,7 @@ GREEDY = Sampling()
 
 
 def ordered(logits: NDArray, count: int | None) -> NDArray:
-    """The tokens of the largest logits, falling, equal ones by number; count: how many, None for all."""
+    """Return the tokens of the largest logits, falling, equal ones by number; count: how many, None for all."""
     if count is None or count >= logits.size:
         return np.argsort(-logits, kind="stable")
     least = np.partition(logits, logits.size - count)[logits.size - count]

@@ -30,15 +30,15 @@ class TextTokens:
         self._new_stream = tokenizers.decoders.DecodeStream
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text, with those that the tokenizer puts around one."""
+        """Return the tokens of a text, with those that the tokenizer puts around one."""
         return list(self._tokenizer.encode(text).ids)
 
     def token(self, text: str) -> int | None:
-        """The token whose whole name the text is, such as `</s>`; None if there is none."""
+        """Return the token whose whole name the text is, such as `</s>`; None if there is none."""
         return self._tokenizer.token_to_id(text)
 
     def stream(self) -> TextStream:
-        """Text of tokens that come one after the other."""
+        """Return text of tokens that come one after the other."""
         return TextStream(self._tokenizer, self._new_stream(skip_special_tokens=True))
 
 
@@ -77,6 +77,6 @@ class StopTexts:
         return shown
 
     def rest(self) -> str:
-        """What was kept back, where no more text comes."""
+        """Return what was kept back, where no more text comes."""
         held, self._held = self._held, ""
         return held

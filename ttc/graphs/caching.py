@@ -78,7 +78,7 @@ class GraphCache:
         return self._plain(*args, **kwargs)
 
     def _graph(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Graphed | None:
-        """The graph for these arguments, behind all others as the one used last; None where it has no room."""
+        """Return the graph for these arguments, behind all others as the one used last; None where it has no room."""
         key = self._signature(args, kwargs)
         found = self._graphs.pop(key, None)
         if found is not None:
@@ -104,7 +104,7 @@ class GraphCache:
         return key
 
     def _has_room(self) -> bool:
-        """Whether a graph can be kept; one goes where the policy says so."""
+        """Return whether a graph can be kept; one goes where the policy says so."""
         if self._most is None or len(self._graphs) < self._most:
             return True
         if self._policy == "first":

@@ -199,5 +199,5 @@ class _Replayed(torch.autograd.Function):
 
 
 def _form(tensor: torch.Tensor) -> tuple[object, ...]:
-    """What a tensor of a call has in common with the one that was captured."""
+    """Return what a tensor of a call has in common with the one that was captured."""
     return tuple(tensor.shape), tensor.dtype, tensor.requires_grad

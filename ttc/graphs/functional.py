@@ -89,7 +89,7 @@ def _alive(tape: Tape) -> dict[int, torch.UntypedStorage]:
 
 
 def _tensor(storage: torch.UntypedStorage, place: Footprint) -> torch.Tensor:
-    """A tensor that shows a place."""
+    """Return a tensor that shows a place."""
     with torch.no_grad():
         return torch.empty(0, dtype=place.dtype).set_(storage, place.offset, place.size, place.stride)
 
@@ -110,7 +110,7 @@ def _repeat(
 
 
 def _at(place: Footprint, known: dict[Footprint, Any], bases: dict[int, Footprint]) -> Any:
-    """The tensor of a place; one that no op gave, as views of autograd are, shows the memory that an op made."""
+    """Return the tensor of a place; one that no op gave, as views of autograd are, shows the memory that an op made."""
     if place not in known:
         base = bases[place.storage]
         known[place] = torch.as_strided(known[base], place.size, place.stride, place.offset - base.offset)

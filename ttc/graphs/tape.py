@@ -52,7 +52,7 @@ class Footprint(NamedTuple):
         return self.offset + sum((n - 1) * s for n, s in zip(self.size, self.stride, strict=True)) + 1 if all(self.size) else self.offset
 
     def covers(self, other: Footprint) -> bool:
-        """Whether the other place can be a view of this one, which has all elements between its first and its last."""
+        """Return whether the other place can be a view of this one, which has all elements between its first and its last."""
         dense = math.prod(self.size) == self.end - self.offset
         return dense and self.dtype == other.dtype and self.offset <= other.offset and other.end <= self.end
 
@@ -189,14 +189,14 @@ def _check(func: Any, args: Sequence[Any]) -> None:
 
 
 def _declared(func: Any, args: Sequence[Any]) -> Any:
-    """The op itself; for a batch norm that trains, the one which says that it writes its running statistics."""
+    """Return the op itself; for a batch norm that trains, the one which says that it writes its running statistics."""
     if func is aten.native_batch_norm.default and args[3] is not None and args[5]:
         return aten._native_batch_norm_legit.default
     return func
 
 
 def _written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    """The tensors among the arguments that the op writes into."""
+    """Yield the tensors among the arguments that the op writes into."""
     for number, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             value = args[number] if number < len(args) else kwargs.get(argument.name)
@@ -204,7 +204,7 @@ def _written(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Itera
 
 
 def _line() -> str | None:
-    """The innermost line of the program that is neither PyTorch's nor ours."""
+    """Return the innermost line of the program that is neither PyTorch's nor ours."""
     for frame in reversed(traceback.extract_stack()):
         if not frame.filename.startswith((_TORCH, _OURS, "<")):
             return f"{frame.filename}:{frame.lineno}"

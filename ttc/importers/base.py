@@ -38,7 +38,7 @@ SUPPORTED = "supported: ONNX (.onnx), PyTorch (.pt2), TensorFlow (.tflite, .kera
 def import_model(
     path: Path, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None, values: Mapping[str, Any] = NO_VALUES
 ) -> tuple[ModuleOp, WeightStore]:
-    """The module of a model file with one entry function `forward`, and its weights.
+    """Return the module of a model file with one entry function `forward`, and its weights.
 
     Args:
         path: a file whose suffix names its kind, or the folder of a SavedModel.
@@ -62,7 +62,7 @@ def import_model(
 
 
 def describe_model(path: Path) -> Facts | None:
-    """What a model's file says of itself, without an import; None for kinds that say nothing so.  Raises as their importers do."""
+    """Return what a model's file says of itself, without an import; None for kinds that say nothing so.  Raises as their importers do."""
     module, _ = KINDS.get("/" if path.is_dir() else path.suffix.lower(), ("", ""))
     describe = getattr(import_module(module), "describe", None) if module and path.exists() else None
     return None if describe is None else describe(path)

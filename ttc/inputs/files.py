@@ -33,7 +33,7 @@ def require_input(path: Path) -> Path:
 
 
 def require_model(path: Path) -> Path:
-    """The path of a file, or of a folder that a model is saved as.  Raises E0102."""
+    """Return the path of a file, or of a folder that a model is saved as.  Raises E0102."""
     return path if path.is_dir() else require_input(path)
 
 
@@ -48,7 +48,7 @@ def require_output(path: Path, source: Path | None = None) -> Path:
 
 
 def require_folder(path: Path) -> Path:
-    """A folder that can be written, or one to be made in a folder that exists.  Raises E0103."""
+    """Return a folder that can be written, or one to be made in a folder that exists.  Raises E0103."""
     if path.is_dir():
         if not os.access(path, os.W_OK):
             raise Error("E0103", f"cannot write into {path}: permission denied")
@@ -67,7 +67,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file.  Raises E0102, and E0101 where it is not TOML."""
+    """Return the tables of a TOML file.  Raises E0102, and E0101 where it is not TOML."""
     if require_input(path).stat().st_size > MAX_CONFIG_BYTES:
         raise Error("E0101", f"a TOML file of more than {MAX_CONFIG_BYTES >> 20} MB", where=str(path))
     try:
@@ -115,5 +115,5 @@ def check_tables(config: Mapping[str, Any], known: Iterable[str], where: str | N
 
 
 def _is_table(value: object) -> bool:
-    """Whether it is a table, or an array of them."""
+    """Return whether it is a table, or an array of them."""
     return isinstance(value, dict) or (isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value))

@@ -55,7 +55,7 @@ class InputValue:
         return InputValue(name, str(dtype), tuple(array.shape), array.astype(dtype).tobytes() if counts else b"")
 
     def array(self) -> NDArray | None:
-        """The array; zeros without memory where values do not count; None for what is absent."""
+        """Return the array; zeros without memory where values do not count; None for what is absent."""
         if self.kind in ABSENT:
             return None
         dtype = np.dtype(self.kind)
@@ -65,7 +65,7 @@ class InputValue:
 
 
 def read_values(raw: Any) -> tuple[InputValue, ...]:
-    """Values by name: from `NAME=FILE.npy` and `NAME=16000` texts, or a mapping of names to arrays, paths, lists of these, and None.
+    """Return values by name: from `NAME=FILE.npy` and `NAME=16000` texts, or a mapping of names to arrays, paths, lists of these, and None.
 
     Raises ValueError, and E0102 or E0801 for a file.
     """
@@ -108,14 +108,14 @@ def _split(text: Any) -> tuple[str, str]:
 
 
 def _number(text: str) -> NDArray | None:
-    """The array of rank 0 of a whole number or truth value; None for other text, which names a file."""
+    """Return the array of rank 0 of a whole number or truth value; None for other text, which names a file."""
     if text in _TRUTH:
         return np.array(_TRUTH[text])
     return np.array(int(text), np.int64) if _NUMBER.fullmatch(text) else None
 
 
 def _values(name: Any, value: Any) -> list[InputValue]:
-    """The values of one name: several for a list, which is a sequence."""
+    """Return the values of one name: several for a list, which is a sequence."""
     if not isinstance(name, str) or not name:
         raise ValueError(_FORM)
     if value is None or (isinstance(value, str) and value in ABSENT):
@@ -154,7 +154,7 @@ def read_examples(files: Sequence[str], bundle: Path | None) -> dict[str, NDArra
 
 
 def _bundled(path: Path) -> dict[str, NDArray]:
-    """The arrays of an .npz file, as `_example` gives them.  Raises E0102, E0801."""
+    """Return the arrays of an .npz file, as `_example` gives them.  Raises E0102, E0801."""
     with reading_bundle(path) as archive:
         names = {info.filename: info.filename.removesuffix(".npy") for info in archive.infolist()}
         if len(set(names.values())) != len(archive.infolist()):
@@ -167,7 +167,7 @@ def _bundled(path: Path) -> dict[str, NDArray]:
 
 
 def _read(path: Path) -> NDArray:
-    """The integers of a .npy file; of any other, its shape and type alone.  Raises ValueError, E0102, E0801."""
+    """Return the integers of a .npy file; of any other, its shape and type alone.  Raises ValueError, E0102, E0801."""
     with _opened(path) as file:
         array = _example(file, str(path))
     if array.dtype.kind in "iub" and array.size > MAX_ELEMENTS:
@@ -185,7 +185,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _example(file: IO[bytes], where: str) -> NDArray:
-    """The array of a .npy stream if it holds few integers; else zeros of its shape and type, without memory.  Raises E0801."""
+    """Return the array of a .npy stream if it holds few integers; else zeros of its shape and type, without memory.  Raises E0801."""
     shape, fortran, dtype = read_header(file, where)
     if dtype.kind not in "iub" or prod(shape) > MAX_ELEMENTS:
         return np.broadcast_to(np.zeros((), dtype), shape)

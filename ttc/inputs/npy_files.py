@@ -54,12 +54,12 @@ def read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, n
 
 
 def dtype_of(argument: Argument) -> np.dtype:
-    """The numpy dtype of an argument; bfloat16 is that of ml_dtypes."""
+    """Return the numpy dtype of an argument; bfloat16 is that of ml_dtypes."""
     return np.dtype(ml_dtypes.bfloat16) if argument.dtype == "bfloat16" else np.dtype(argument.dtype)
 
 
 def fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether an array may have this shape; -1 stands for any size."""
+    """Return whether an array may have this shape; -1 stands for any size."""
     return len(shape) == len(wanted) and all(size == want or (want == -1 and size >= 0) for size, want in zip(shape, wanted, strict=True))
 
 
@@ -75,7 +75,7 @@ def read_array(path: Path, argument: Argument) -> NDArray:
 
 @contextmanager
 def reading_bundle(path: Path) -> Iterator[zipfile.ZipFile]:
-    """An .npz file whose arrays are of bounded size; what goes wrong while it is read is an error of ours.  Raises E0102, E0801."""
+    """Yield an .npz file whose arrays are of bounded size; what goes wrong while it is read is an error of ours.  Raises E0102, E0801."""
     require_input(path)
     try:
         with zipfile.ZipFile(path) as archive:

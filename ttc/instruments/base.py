@@ -58,11 +58,11 @@ class PassPattern:
             raise Error("E0101", f"pattern of passes '{text[:80]}': a number from 1 follows '@'")
 
     def matches(self, name: str, stage: str, times: int) -> bool:
-        """Whether the run of a pass, the so many-th one, is meant."""
+        """Return whether the run of a pass, the so many-th one, is meant."""
         return (fnmatchcase(name, self.name) or stage == self.name) and self.times in (None, times)
 
     def require_known(self) -> PassPattern:
-        """The pattern itself.  Raises E0101 if no pass, no step of the native engine and no stage matches it."""
+        """Return the pattern itself.  Raises E0101 if no pass, no step of the native engine and no stage matches it."""
         from ttc.passes.pipeline_text import all_passes
         from ttc.runtime.engines.native.prepare.steps import STEP_NAMES
 

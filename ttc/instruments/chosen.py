@@ -65,5 +65,5 @@ def step_instruments(
 
 
 def patterns(texts: Sequence[str]) -> list[PassPattern]:
-    """The patterns of these texts, each of which a pass or stage matches.  Raises E0101."""
+    """Return the patterns of these texts, each of which a pass or stage matches.  Raises E0101."""
     return [PassPattern(text).require_known() for text in texts]

@@ -94,7 +94,7 @@ class Dump(PassWatcher):
             raise Error("E0103", f"cannot write {self.folder}: {error.strerror}") from None
 
     def _text(self, module: ModuleOp) -> str:
-        """The module, with how many passes of the stage are behind it, so that a compilation can go on from the file."""
+        """Return the module, with how many passes of the stage are behind it, so that a compilation can go on from the file."""
         set_module_attr(module, "passes_done", self.number)
         text = print_op(module)
         module.attributes.pop("ttc.passes_done")
@@ -123,7 +123,7 @@ class Dump(PassWatcher):
 
 
 def index_text(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as JSON with a line for each field and each remark: short, and good for `diff`."""
+    """Return rows as JSON with a line for each field and each remark: short, and good for `diff`."""
     return (
         "[\n" + ",\n".join(" {\n" + ",\n".join(f"  {json.dumps(k)}: {_field(k, v)}" for k, v in r.items()) + "\n }" for r in rows) + "\n]\n"
     )
@@ -136,7 +136,7 @@ def _field(name: str, value: object) -> str:
 
 
 def op_kinds(unit: Unit) -> dict[str, int]:
-    """How many ops of each name the module holds, by name."""
+    """Return how many ops of each name the module holds, by name."""
     return dict(sorted(Counter(op.name for op in unit.module.walk()).items()))
 
 

@@ -36,7 +36,7 @@ class Bound:
     rtol: float | None = None
 
     def keeps(self, found: Comparison) -> bool:
-        """Whether the figures are within it."""
+        """Return whether the figures are within it."""
         return found.within if self.rtol is None else found.relative_l2 <= self.rtol
 
 
@@ -103,7 +103,7 @@ class NumericCheck(PassWatcher):
 
 
 def evaluated(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[str, Arrays] | str:
-    """What a module computes; why it cannot be evaluated, if a pass has left it so."""
+    """Return what a module computes; why it cannot be evaluated, if a pass has left it so."""
     try:
         return evaluate(unit, inputs)
     except MemoryError:
@@ -129,7 +129,7 @@ def comparisons(now: Mapping[str, Arrays], then: Mapping[str, Arrays], bound: Bo
 
 
 def widened(bound: Bound, module: ModuleOp) -> Bound:
-    """The bound, with what the narrowest floating-point format of the module allows."""
+    """Return the bound, with what the narrowest floating-point format of the module allows."""
     return replace(bound, exactness=max(bound.exactness, *map(Exactness.of_format, _formats(module)), Exactness.FLOAT32))
 
 

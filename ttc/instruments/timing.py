@@ -113,7 +113,7 @@ def time_tree(stages: Sequence[StageTime]) -> Iterator[TimeRow]:
 
 
 def trace_text(stages: Sequence[StageTime]) -> str:
-    """The times as Chrome trace events, which Perfetto opens; microseconds since the compilation began."""
+    """Return the times as Chrome trace events, which Perfetto opens; microseconds since the compilation began."""
     events: list[dict[str, object]] = []
     for stage in stages:
         events.append(_event(stage.stage, "stage", stage.start, stage.seconds, {"ops": stage.ops}))

@@ -85,7 +85,7 @@ class TTCAccelerator(Accelerator):
 
     @staticmethod
     def is_available() -> bool:
-        """Whether ttc runs on this machine."""
+        """Return whether ttc runs on this machine."""
         try:
             require_supported()
         except Error:

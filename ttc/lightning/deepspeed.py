@@ -98,7 +98,7 @@ class DeepSpeedConfig:
             trainer.gradient_clip_val = self.clipping
 
     def stands_in(self) -> bool:
-        """Whether the configuration has an optimizer, or rates, for models that lack them."""
+        """Return whether the configuration has an optimizer, or rates, for models that lack them."""
         return self.optimizer is not None or self.scheduler is not None
 
     def optimizers(self, module: LightningModule) -> Any:
@@ -183,7 +183,7 @@ def config_table(config: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
 
 
 def _unknown(given: Mapping[str, Any], table: str) -> set[str]:
-    """Keys that nothing reads, by their paths; those without an effect are told.  Raises E0101 for a table that is none."""
+    """Return keys that nothing reads, by their paths; those without an effect are told.  Raises E0101 for a table that is none."""
     found: set[str] = set()
     for key, value in given.items():
         path = f"{table}.{key}".lstrip(".")
@@ -219,7 +219,7 @@ def _norm(given: Mapping[str, Any], where: str | None) -> float | None:
 
 
 def _offload(zero: Mapping[str, Any], where: str | None) -> str | Path | None:
-    """Where states of optimizers are to lie."""
+    """Return where states of optimizers are to lie."""
     found: str | Path | None = None
     for key in ("offload_param", "offload_optimizer"):
         device = zero.get(key, {}).get("device", "none")
@@ -235,7 +235,7 @@ def _offload(zero: Mapping[str, Any], where: str | None) -> str | Path | None:
 
 
 def _kind(given: Mapping[str, Any], key: str, kinds: Any, where: str | None) -> tuple[str, dict[str, Any]] | None:
-    """The kind and options of an optimizer, or of rates."""
+    """Return the kind and options of an optimizer, or of rates."""
     table = given.get(key)
     if table is None:
         return None

@@ -164,7 +164,7 @@ class PipelineStrategy(MeshStrategy):
         super().teardown()
 
     def _made(self, module: LightningModule) -> Runner:
-        """What runs the stages of a model."""
+        """Return what runs the stages of a model."""
         chain, loss = (self._attribute(module, name) for name in self._names)
         many = self.mesh.size("pipe") * self._chunks
         if callable(self._cut):
@@ -206,7 +206,7 @@ class PipelineStrategy(MeshStrategy):
 
 
 def _pair(batch: Any) -> tuple[tuple[Any, ...], Any]:
-    """The inputs and the targets of a batch.  Raises E0801 for one that is no pair."""
+    """Return the inputs and the targets of a batch.  Raises E0801 for one that is no pair."""
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise Error("E0801", "a batch of a pipeline is a pair of inputs and targets", hint="inputs may be a tuple")
     x, target = batch

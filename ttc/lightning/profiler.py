@@ -127,7 +127,7 @@ def _times(trace: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _exported(kineto: Kineto, folder: Path) -> dict[str, Any]:
-    """What PyTorch's profiler recorded.  Raises E0102 for more than a trace can hold."""
+    """Return what PyTorch's profiler recorded.  Raises E0102 for more than a trace can hold."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         path = Path(scratch) / "trace.json"
         kineto.export_chrome_trace(str(path))

@@ -23,7 +23,7 @@ def move_rates(before: torch.optim.Optimizer, after: torch.optim.Optimizer, sche
 
 
 def _all(scheduler: Any) -> Iterator[Any]:
-    """A scheduler and those that it is made of."""
+    """Yield a scheduler and those that it is made of."""
     for inner in getattr(scheduler, "_schedulers", ()):
         yield from _all(inner)
     if hasattr(scheduler, "optimizer"):

@@ -154,7 +154,7 @@ class ShardedStrategy(MeshStrategy):
         super().teardown()
 
     def _setup_model(self, model: nn.Module) -> nn.Module:
-        """What runs the model's steps in all replicas."""
+        """Return what runs the model's steps in all replicas."""
         recompute(model, self._recomputed)
         if not self._sharding.is_cut(self.mesh):
             return super()._setup_model(model) if self.mesh.replicas() > 1 else model
@@ -196,7 +196,7 @@ class ShardedStrategy(MeshStrategy):
 
 
 def _named(sharding: Any) -> str | None:
-    """The name of a way to share, of a string or of a member of PyTorch's enumeration."""
+    """Return the name of a way to share, of a string or of a member of PyTorch's enumeration."""
     if sharding is None:
         return None
     name = str(getattr(sharding, "name", sharding)).upper()

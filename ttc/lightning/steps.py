@@ -71,7 +71,7 @@ class CompiledSteps:
             self._set(module, name, MethodType(self._outside[method.__func__], module))
 
     def _step(self, module: LightningModule, step: Callable[..., Any]) -> Callable[..., Any]:
-        """A step that is compiled when it first runs: one for all models of a class."""
+        """Return a step that is compiled when it first runs: one for all models of a class."""
         function = step.__func__ if isinstance(step, MethodType) else step
         if not isinstance(function, FunctionType):
             return step
@@ -88,7 +88,7 @@ class CompiledSteps:
 
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that no graph takes in, nor methods of optimizers that it gives."""
+    """Return a function that no graph takes in, nor methods of optimizers that it gives."""
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -108,5 +108,5 @@ def _keep_optimizer_outside(optimizer: LightningOptimizer) -> None:
 
 
 def _is_metric(module: nn.Module) -> bool:
-    """Whether it is a metric of torchmetrics, which counts on the host."""
+    """Return whether it is a metric of torchmetrics, which counts on the host."""
     return any(kind.__module__.startswith("torchmetrics.") and kind.__name__ == "Metric" for kind in type(module).__mro__)

@@ -120,7 +120,7 @@ def show(reading: Reading) -> None:
 
 
 def _probe_of(name: str) -> str:
-    """The name that a probe was given: gradients, and further probes of the name, have more behind it."""
+    """Return the name that a probe was given: gradients, and further probes of the name, have more behind it."""
     plain = name.removesuffix("_gradient")
     head, _, number = plain.rpartition(".")
     return next((known for known in (name, plain, head if number.isdigit() else plain) if known in WATCHES), plain)

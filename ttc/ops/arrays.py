@@ -11,7 +11,7 @@ from ttc.dialects.core.errors import Error
 
 
 def array_of(value: Any) -> NDArray[Any]:
-    """An array of what a user gives; memory is shared where it can be.  Lists of numbers are float32, of integers int64.
+    """Return an array of what a user gives; memory is shared where it can be.  Lists of numbers are float32, of integers int64.
 
     Raises: E0403 for what is no array of numbers.
     """

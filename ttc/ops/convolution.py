@@ -38,7 +38,7 @@ def _window(b: Builder, x: SSAValue, kernel: tuple[int, ...], stride: Sizes, pad
 
 
 def _channels_first(rule: Callable[[SSAValue], SSAValue], b: Builder, x: SSAValue, rank: int, *, last: bool) -> SSAValue:
-    """The rule of x[n, c, spatial...], for x[n, spatial..., c] if channels come last.  Raises E0401."""
+    """Return the rule of x[n, c, spatial...], for x[n, spatial..., c] if channels come last.  Raises E0401."""
     if b.rank(x) != rank + 2:
         raise Error("E0401", f"needs a batch, channels and {rank} spatial dimensions, not {b.spec(x)}")
     if not last:

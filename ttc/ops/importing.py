@@ -53,7 +53,7 @@ def import_object(
 
 
 def _specs(model: Any, example_inputs: Any, shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> dict[str, Spec]:
-    """Inputs of `forward` in its order."""
+    """Return inputs of `forward` in its order."""
     if example_inputs is None:
         hint = "ttc.compile(module, (x,))"
         raise Error("E0101", f"{model.name} needs example inputs: they give shapes and types", hint=hint)
@@ -94,7 +94,7 @@ def _call(model: Any, given: Mapping[str, Tensor]) -> tuple[list[Tensor], dict[s
 
 
 def _results(trace: Trace, found: Any) -> list[tuple[Port, SSAValue]]:
-    """Results with names: keys of a mapping, `output` for one, else `output_0` and so on.  Raises E0207."""
+    """Return results with names: keys of a mapping, `output` for one, else `output_0` and so on.  Raises E0207."""
     if isinstance(found, Mapping):
         named = {str(key): value for key, value in found.items()}
     elif isinstance(found, tuple | list) and len(found) != 1:

@@ -13,7 +13,7 @@ from ttc.ops.tracing import Operand, Tensor, made
 
 
 def _setting(b: Builder, value: object, dtype: np.dtype, x: SSAValue, axis: int) -> SSAValue:
-    """A scale or zero as a constant that broadcasts along an axis of x."""
+    """Return a scale or zero as a constant that broadcasts along an axis of x."""
     array = array_of(value).astype(dtype)
     behind = b.rank(x) - 1 - axis_in(axis, b.rank(x)) if array.ndim else 0
     return b.constant(array.reshape((*array.shape, *(1,) * behind)))

@@ -225,7 +225,7 @@ def made_all(op: str, name: str | None, operands: Sequence[Operand | None], rule
 
 
 def _values(trace: Trace, operands: Sequence[Operand | None]) -> list[SSAValue | None]:
-    """Values of operands; numbers in the dtype of the first operand that has one."""
+    """Return values of operands; numbers in the dtype of the first operand that has one."""
     known = [x for x in operands if isinstance(x, Arithmetic) or hasattr(x, "dtype")]
     dtype = np.dtype(np.float32)
     if known:

@@ -155,11 +155,11 @@ class Board:
             self.changed.wait(min(SLICE_SECONDS, max(limit - (now - since), 0.001)))
 
     def _is_busy(self) -> bool:
-        """Whether a worker computes, or is about to: what it waits for may be there before it wakes."""
+        """Return whether a worker computes, or is about to: what it waits for may be there before it wakes."""
         return len(self._active) > self.waiting
 
     def _is_alone(self) -> bool:
-        """Whether the caller's is the only thread of the process beside the workers'."""
+        """Return whether the caller's is the only thread of the process beside the workers'."""
         return not any(t is not threading.current_thread() and t not in self.threads for t in threading.enumerate())
 
     def _stuck(self, what: str, why: str) -> Error:

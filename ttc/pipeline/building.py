@@ -160,7 +160,7 @@ def _built(plan: Plan, settings: Settings, examples: Arrays, number: int) -> tup
 
 
 def _rates(plan: Plan, settings: Settings) -> Rates | None:
-    """The optimizer of a stage, with its schedule; None where it has none, or nothing to update."""
+    """Return the optimizer of a stage, with its schedule; None where it has none, or nothing to update."""
     optimizer = _own(plan.device.optimizer, settings.optimizer)
     scheduler = _own(plan.device.scheduler, settings.scheduler)
     parameters = [p for p in plan.module.parameters() if p.requires_grad] if is_torch(plan.module) else None
@@ -177,7 +177,7 @@ def _rates(plan: Plan, settings: Settings) -> Rates | None:
 
 
 def _own(of_device: Any, of_pipeline: Any) -> Any:
-    """What a device has of its own, or else the pipeline for all."""
+    """Return what a device has of its own, or else the pipeline for all."""
     return of_pipeline if of_device is None else of_device
 
 
@@ -202,7 +202,7 @@ def _verified(plan: Plan, settings: Settings, stage: Stage, examples: Arrays, nu
 
 
 def _exactness(device: Device) -> Exactness:
-    """How exact the results of a device can be."""
+    """Return how exact the results of a device can be."""
     if device.is_cpu:
         return Exactness.FLOAT32
     options = resolve(CompileOptions, device.compiling)

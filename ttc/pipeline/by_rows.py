@@ -139,7 +139,7 @@ class StagedUpdates:
         return [found[first : first + self._accumulate] for first in range(0, microbatches, self._accumulate)]
 
     def forward(self, inputs: Mapping[str, NDArray[Any]]) -> Outcome:
-        """The model's outputs for a microbatch, in training.  Raises E0801 where one has gone forward already, and not back."""
+        """Return the model's outputs for a microbatch, in training.  Raises E0801 where one has gone forward already, and not back."""
         if self._flow.waiting:
             raise Error("E0801", "a microbatch has gone forward, and not back", hint="call backward(); stages hold what it reads")
         self._pipeline.push(*inputs.values())
@@ -187,7 +187,7 @@ class StagedUpdates:
         return dict(zip(self.training.outputs, arrays, strict=True))
 
     def _outcomes(self, outputs: Sequence[dict[str, NDArray[Any]]]) -> list[Outcome]:
-        """The losses of the microbatches that went back last, with the outputs of each."""
+        """Return the losses of the microbatches that went back last, with the outputs of each."""
         pairs = zip(self._flow.values, outputs, strict=True)
         return [Outcome(value.total, value.count or 0.0, [own], is_mean=value.count is not None) for value, own in pairs]
 
@@ -208,7 +208,7 @@ class StageOptimizers:
         return self._part if is_torch_optimizer(self.whole) else self.whole
 
     def _part(self, parameters: Iterable[Any]) -> Any:
-        """An optimizer of the same class over some parameters, with the settings of their groups."""
+        """Return an optimizer of the same class over some parameters, with the settings of their groups."""
         own = {id(parameter) for parameter in parameters}
         groups = [
             (number, {**group, "params": [p for p in group["params"] if id(p) in own]})

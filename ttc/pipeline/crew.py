@@ -93,7 +93,7 @@ class Crew:
                 self._board.done()
 
     def _next(self, number: int) -> Job | None:
-        """The next job of a thread; None once the crew has ended."""
+        """Return the next job of a thread; None once the crew has ended."""
         with self._board.changed:
             while self._jobs[number] is None and not self._ended:
                 self._board.changed.wait()

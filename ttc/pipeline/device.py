@@ -75,7 +75,7 @@ def device_of(value: Device | str) -> Device:
 
 
 def _target_and_number(place: str) -> tuple[str, int | None]:
-    """The target of a place, and which machine of its kind; None where none is named."""
+    """Return the target of a place, and which machine of its kind; None where none is named."""
     target, colon, number = place.rpartition(":")
     if not colon:
         return place, None

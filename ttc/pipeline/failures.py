@@ -29,7 +29,7 @@ def named_failures(stage: str, module: Any) -> Iterator[None]:
 
 
 def _innermost(traceback: TracebackType | None, names: dict[int, str]) -> str | None:
-    """The name of the last module whose method is on the way to where an exception was raised."""
+    """Return the name of the last module whose method is on the way to where an exception was raised."""
     found = None
     while traceback is not None:
         found = names.get(id(traceback.tb_frame.f_locals.get("self")), found)

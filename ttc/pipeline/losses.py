@@ -229,7 +229,7 @@ _CLASSES = ("CrossEntropyLoss", "NLLLoss")
 
 
 def _takes_one(loss: Any) -> bool:
-    """Whether a function takes one argument: the output alone, and no targets."""
+    """Return whether a function takes one argument: the output alone, and no targets."""
     try:
         parameters = inspect.signature(loss.forward if hasattr(loss, "forward") else loss).parameters.values()
     except (TypeError, ValueError):
@@ -238,7 +238,7 @@ def _takes_one(loss: Any) -> bool:
 
 
 def _counted(loss: Any) -> str | None:
-    """How the mean of a module of torch.nn is counted; None for others, and for reduction `none`, which is no loss."""
+    """Return how the mean of a module of torch.nn is counted; None for others, and for reduction `none`, which is no loss."""
     if type(loss).__module__ != "torch.nn.modules.loss" or getattr(loss, "reduction", "none") == "none":
         return None
     name = type(loss).__name__
@@ -246,7 +246,7 @@ def _counted(loss: Any) -> str | None:
 
 
 def _count_of_classes(loss: Any, output: Any, target: Any) -> float:
-    """The weights of all targets that count; of probabilities, their number."""
+    """Return the weights of all targets that count; of probabilities, their number."""
     if target.is_floating_point():
         return float(math.prod(output.shape) / output.shape[1 if output.dim() > 1 else 0])
     counts = target != loss.ignore_index
@@ -256,7 +256,7 @@ def _count_of_classes(loss: Any, output: Any, target: Any) -> float:
 
 
 def _like(value: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A target in the type that a loss takes it in, where that loses no kind; ones before its shape are dropped or added."""
+    """Return a target in the type that a loss takes it in, where that loses no kind; ones before its shape are dropped or added."""
     same_kind = value.dtype.kind == dtype.kind or {value.dtype.kind, dtype.kind} <= set("fV")
     found = np.ascontiguousarray(value, dtype) if same_kind and value.dtype != dtype else value
     return found.reshape(shape) if found.shape != shape and _without_ones(found.shape) == _without_ones(shape) else found

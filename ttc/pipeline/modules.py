@@ -64,7 +64,7 @@ def _compiled(module: Any, examples: Any, fields: Mapping[str, Any]) -> Program:
 
 
 def _running(program: Program, device: Device) -> Program:
-    """The program on the engine that the device asks for."""
+    """Return the program on the engine that the device asks for."""
     options = device.running
     if not options.given:
         return program
@@ -91,7 +91,7 @@ def _of_archive(stage: str, module: Any, training: bool, taps: Sequence[str]) ->
 
 
 def _is_split(program: Program) -> bool:
-    """Whether forward keeps what backward reads, which may be nothing."""
+    """Return whether forward keeps what backward reads, which may be nothing."""
     entries = program.netlists.surface.programs
     if BACKWARD not in entries:
         return False
@@ -100,7 +100,7 @@ def _is_split(program: Program) -> bool:
 
 
 def _examples(stage: str, module: Any, arrays: Arrays) -> Any:
-    """Inputs as `ttc.compile` takes them for a kind of module."""
+    """Return inputs as `ttc.compile` takes them for a kind of module."""
     if isinstance(module, Source):
         return None
     if is_torch(module):
@@ -115,7 +115,7 @@ def _examples(stage: str, module: Any, arrays: Arrays) -> Any:
 
 
 def _names_of_file(path: Path) -> list[str]:
-    """Names of a model's inputs, in order."""
+    """Return names of a model's inputs, in order."""
     from ttc.dialects.core.ir.entries import entry_functions, ports
     from ttc.importers.base import import_model
     from ttc.importers.common.inputs import OpenDimensions

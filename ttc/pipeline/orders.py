@@ -42,7 +42,7 @@ Order: TypeAlias = "tuple[tuple[StageWork, ...], ...]"
 
 
 def _sequential(devices: int, microbatches: int, chunks: int) -> Order:
-    """One microbatch at a time, through all stages and back."""
+    """Return one microbatch at a time, through all stages and back."""
     return tuple(
         tuple(
             StageWork(device + chunk * devices, backward, number)
@@ -55,7 +55,7 @@ def _sequential(devices: int, microbatches: int, chunks: int) -> Order:
 
 
 def _gpipe(devices: int, microbatches: int, chunks: int) -> Order:
-    """All microbatches forward, then all of them back."""
+    """Return all microbatches forward, then all of them back."""
     return tuple(
         tuple(
             StageWork(device + chunk * devices, backward, number)
@@ -82,7 +82,7 @@ def _interleaved(devices: int, microbatches: int, chunks: int) -> Order:
 
 
 def _passes(device: int, devices: int, microbatches: int, chunks: int) -> tuple[list[StageWork], list[StageWork]]:
-    """The forward and the backward passes of a device: its stages in turn, each for as many microbatches as there are devices."""
+    """Return the forward and the backward passes of a device: its stages in turn, each for as many microbatches as there are devices."""
     turns = [range(first, min(first + devices, microbatches)) for first in range(0, microbatches, devices)]
     forward = [StageWork(device + chunk * devices, False, number) for turn in turns for chunk in range(chunks) for number in turn]
     backward = [StageWork(device + chunk * devices, True, number) for turn in turns for chunk in reversed(range(chunks)) for number in turn]

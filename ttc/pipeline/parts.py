@@ -17,7 +17,7 @@ from ttc.runtime.program import Program, build_program
 
 
 def parts_of(program: Program, engine: Engine) -> tuple[dict[int, Program], tuple[Joint, ...]]:
-    """A program for each chip, with the tensors that it reads, and the joints of these programs.
+    """Return a program for each chip, with the tensors that it reads, and the joints of these programs.
 
     Args:    engine: that computes them.
     Raises:  E0503 for what cannot be split; see `dialects.netlist.split`.
@@ -46,7 +46,7 @@ def _updates(netlist: model.Netlist) -> list[str]:
 
 
 def _holding(name: str, key: str | None, description: Description) -> set[str]:
-    """Keys of the tensors that hold a parameter or state, or derive from it."""
+    """Return keys of the tensors that hold a parameter or state, or derive from it."""
     keys = {key} if key is not None else set[str]()
     while more := {d.key for d in description.derived if name in _leaves(d, "sym") or keys & _leaves(d, "key")} - keys:
         keys |= more
@@ -54,7 +54,7 @@ def _holding(name: str, key: str | None, description: Description) -> set[str]:
 
 
 def _leaves(derived: Derived, field: str) -> set[str]:
-    """Names (`sym`) or keys (`key`) of the tensors that an expression reads."""
+    """Return names (`sym`) or keys (`key`) of the tensors that an expression reads."""
     return {str(work.attrs[field]) for work in derived.function.works if field in work.attrs}
 
 

@@ -179,7 +179,7 @@ class Pipeline:
         put_into(sink, self._as_given(arrays), self._board, "outputs")
 
     def _as_given(self, arrays: Arrays) -> Any:
-        """Outputs as the user wants them: tensors where tensors were pushed; one, or a tuple."""
+        """Return outputs as the user wants them: tensors where tensors were pushed; one, or a tuple."""
         found = tuple(tensor(array) for array in arrays) if self._intake.in_torch else arrays
         return found[0] if len(found) == 1 else found
 

@@ -177,7 +177,7 @@ class RemoteSession:
 
 
 def _room(program: Program, *, sent: bool) -> int:
-    """Bytes of what is sent at once at most, or of what comes back: the arrays of one call, or all variables."""
+    """Return bytes of what is sent at once at most, or of what comes back: the arrays of one call, or all variables."""
     entries = program.netlists.surface.programs.values()
     calls = [inputs_of(entry) if sent else outputs_of(entry) for entry in entries]
     passed = [[item for item in items if not item.name.startswith(SAVED)] for items in calls]  # what is kept stays in the process
@@ -187,7 +187,7 @@ def _room(program: Program, *, sent: bool) -> int:
 
 
 def _size(shape: Sequence[int], dtype: str) -> int:
-    """Bytes of an array.  Raises E0101 where that depends on data."""
+    """Return bytes of an array.  Raises E0101 where that depends on data."""
     if any(size < 0 for size in shape) or not hasattr(np.dtype(dtype), "itemsize"):
         raise Error("E0101", "results whose shapes depend on data cannot pass between processes", hint="take mode threads")
     return prod(shape) * np.dtype(dtype).itemsize

@@ -153,7 +153,7 @@ class TorchStage:
     # ---- inside --------------------------------------------------------------------------------------------------------------------
 
     def _called(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """What the module gives for copies of inputs: a copy is no leaf, so that modules may write to it.  Raises E0801, E0813."""
+        """Return what the module gives for copies of inputs: a copy is no leaf, so that modules may write to it.  Raises E0801, E0813."""
         with named_failures(self.name, self.module):
             return _flat(self.module(*(x.clone() for x in inputs)), self.name)
 
@@ -199,7 +199,7 @@ class TorchStage:
 
 
 def _array(value: torch.Tensor) -> NDArray[Any]:
-    """A copy of a tensor that nobody else writes to."""
+    """Return a copy of a tensor that nobody else writes to."""
     return np.array(taken(value.detach()), order="C", copy=True)
 
 
@@ -210,7 +210,7 @@ def _gradient(leaf: torch.Tensor) -> NDArray[Any] | None:
 
 
 def _flat(outputs: Any, stage: str) -> tuple[torch.Tensor, ...]:
-    """The tensors that a module gives.  Raises E0801 for anything else."""
+    """Return the tensors that a module gives.  Raises E0801 for anything else."""
     if isinstance(outputs, torch.Tensor):
         return (outputs,)
     found = tuple(outputs.values()) if isinstance(outputs, Mapping) else tuple(outputs) if isinstance(outputs, list | tuple) else ()

@@ -60,5 +60,5 @@ def pairs_of(stages: Any, devices: Any, plan: Any) -> Any:
 
 
 def is_whole(stages: Any) -> bool:
-    """Whether a user gives one model, and no stages."""
+    """Return whether a user gives one model, and no stages."""
     return is_file(stages) or is_torch(stages) or is_tensorflow(stages) or is_by_hand(stages)

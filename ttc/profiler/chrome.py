@@ -57,7 +57,7 @@ def rank_of(environ: Mapping[str, str]) -> int | None:
 
 
 def _lanes(recording: Recording, events: list[Event]) -> dict[int, Lane]:
-    """A lane for each thread that ran jobs, in the order in which they began to."""
+    """Return a lane for each thread that ran jobs, in the order in which they began to."""
     threads = dict.fromkeys(event.thread for event in events if event.kind == "job")
     return {thread: Lane(DEVICE_LANE + i, f"device: jobs of {recording.threads.get(thread, thread)}") for i, thread in enumerate(threads)}
 

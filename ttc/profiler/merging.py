@@ -46,7 +46,7 @@ def _read(trace: Mapping[str, Any] | str | os.PathLike[str], number: int) -> Tra
 
 
 def _rank(trace: Trace) -> int:
-    """The rank that a trace says it is of, as ours and PyTorch's do; 0 if it says none."""
+    """Return the rank that a trace says it is of, as ours and PyTorch's do; 0 if it says none."""
     for key in ("ttc", "distributedInfo"):
         told = trace.get(key)
         rank = told.get("rank") if isinstance(told, dict) else None
@@ -60,7 +60,7 @@ def _process(trace: Trace, event: Mapping[str, Any]) -> tuple[int, int | str]:
 
 
 def _processes(traces: Sequence[Trace]) -> dict[tuple[int, int | str], int]:
-    """The new number of each process: the rank of the one with the first timed event of a rank, else a free number."""
+    """Return the new number of each process: the rank of the one with the first timed event of a rank, else a free number."""
     found = dict.fromkeys(_process(trace, event) for trace in traces for event in trace["traceEvents"] if event["ph"] != "M")
     found |= dict.fromkeys(_process(trace, event) for trace in traces for event in trace["traceEvents"])
     numbers: dict[tuple[int, int | str], int] = {}

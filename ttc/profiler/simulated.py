@@ -75,7 +75,7 @@ def _placed(event: dict[str, Any], chip: int, begin: float, rank: int) -> dict[s
 
 
 def _once(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The events with each name of a lane once."""
+    """Return the events with each name of a lane once."""
     named: set[tuple[object, ...]] = set()
     found: list[dict[str, Any]] = []
     for event in events:

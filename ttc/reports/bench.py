@@ -127,7 +127,7 @@ def streamed(executor: Executor, inputs: Mapping[str, Any], program: str, *, lat
 
 
 def profiles_within(seconds: float, latency: float) -> int:
-    """How many runs to profile; each takes about its latency."""
+    """Return how many runs to profile; each takes about its latency."""
     return max(1, min(MOST_PROFILES, int(seconds * PROFILE_SHARE / max(latency, 1e-9))))
 
 

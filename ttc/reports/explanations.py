@@ -27,7 +27,7 @@ def _texts() -> dict[str, dict[str, str]]:
 
 
 def explanation(code: str) -> Explanation:
-    """The explanation of a code.  Raises E0101."""
+    """Return the explanation of a code.  Raises E0101."""
     if code not in CODES:
         raise Error("E0101", f"there is no error code '{code[:40]}'", hint=nearest(code, CODES) or "ttc explain lists them")
     text = _texts()[code]

@@ -118,7 +118,7 @@ def examine_package(requirement: Requirement) -> Examined:
 
 
 def version_fits(version: str, wanted: str) -> bool:
-    """Whether a version is among those wanted: clauses such as `>=2,<3` and `==2.13.*`, of numbers alone."""
+    """Return whether a version is among those wanted: clauses such as `>=2,<3` and `==2.13.*`, of numbers alone."""
     return all(_fits(version, kind, text) for kind, text in _CLAUSE.findall(wanted))
 
 

@@ -54,7 +54,7 @@ class NetlistSummary:
 
 
 def summarize(netlist: Netlist) -> NetlistSummary:
-    """The figures of a netlist."""
+    """Return the figures of a netlist."""
     epochs = tuple(_epoch(graph) for graph in netlist.graphs.values())
     grid = netlist.chip.grid
     placed = [epoch.cores for epoch in epochs if epoch.cores]
@@ -87,7 +87,7 @@ def _epoch(graph: Graph) -> EpochSummary:
 
 
 def _queue_bytes(netlist: Netlist) -> tuple[dict[int, int], int]:
-    """Bytes of DRAM by channel, and of host memory: every range once, as queues of disjoint lifetimes share addresses."""
+    """Return bytes of DRAM by channel, and of host memory: every range once, as queues of disjoint lifetimes share addresses."""
     ranges: dict[tuple[int, int], set[tuple[int, int]]] = {}
     host = 0
     for queue in netlist.queues.values():

@@ -143,7 +143,7 @@ def check(path: Path, options: CompileOptions, program: str | None = None) -> Fi
 
 
 def _fixed(inputs: Sequence[OpenInput], taken: Sequence[OpenInput]) -> dict[str, tuple[int, ...]]:
-    """Shapes that inputs with open dimensions were given.  taken: the inputs of the module."""
+    """Return shapes that inputs with open dimensions were given.  taken: the inputs of the module."""
     shapes = {item.name: item.dims for item in taken}
     found = {item.name: shapes.get(item.name, ()) for item in inputs if not all(isinstance(d, int) for d in item.dims)}
     return {name: tuple(d for d in dims if isinstance(d, int)) for name, dims in found.items() if dims}
@@ -207,7 +207,7 @@ def _compile(source: Source, options: CompileOptions, survey: Survey) -> Error |
 
 
 def _inputs(source: Source | None) -> tuple[OpenInput, ...] | None:
-    """Inputs of a module, their dimensions fixed; None for one past stage nn, whose types are those of the target."""
+    """Return inputs of a module, their dimensions fixed; None for one past stage nn, whose types are those of the target."""
     if source is None or source.stage not in ("import", "nn"):
         return None
     function = entry_functions(source.module)[0]
@@ -230,7 +230,7 @@ def _facts_of(path: Path, opened: _Opened) -> Facts:
 
 
 def nn_ops(module: ModuleOp, program: str | None = None) -> list[NNOp]:
-    """Ops of dialect nn in entry functions, or in one of them; those in regions belong to the ops that have these."""
+    """Return ops of dialect nn in entry functions, or in one of them; those in regions belong to the ops that have these."""
     functions = [function for function in entry_functions(module) if program in (None, function.sym_name.data)]
     return [op for function in functions for op in function.body.block.ops if isinstance(op, NNOp)]
 
@@ -274,7 +274,7 @@ class Survey(Watcher):
             self._whys[op, remark.location] = why
 
     def host(self) -> tuple[HostOp, ...]:
-        """Ops that run in host segments."""
+        """Return ops that run in host segments."""
         rows: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         for op, names, flops in self._left:
             rows.setdefault(op, []).append((names, flops))

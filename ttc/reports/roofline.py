@@ -36,7 +36,7 @@ class Roofline:
     bytes_per_second: float
 
     def seconds(self, flops: float, size_bytes: float) -> float:
-        """What work takes at least, if it comes from memory and goes there."""
+        """Return what work takes at least, if it comes from memory and goes there."""
         return max(flops / self.flops_per_second, size_bytes / self.bytes_per_second)
 
 
@@ -71,13 +71,13 @@ def _copying(threads: int) -> float:
 
 
 def _rate(work: Callable[[int], object], threads: int) -> float:
-    """How often a second all threads together do their work."""
+    """Return how often a second all threads together do their work."""
     repetitions = [_together(work, threads) for _ in range(REPETITIONS)]
     return sum(1 / min(seconds) for seconds in zip(*repetitions, strict=True))
 
 
 def _together(work: Callable[[int], object], threads: int) -> list[float]:
-    """Seconds that each thread takes, all at the same time."""
+    """Return seconds that each thread takes, all at the same time."""
     seconds = [0.0] * threads
     gate = threading.Barrier(threads)
 

@@ -20,7 +20,7 @@ ENGINES = ("native", "reference")
 
 
 def word(choices: tuple[str, ...]) -> Callable[[Any], str]:
-    """One of a few words."""
+    """Return one of a few words."""
 
     def read(raw: Any) -> str:
         if raw not in choices:
@@ -31,7 +31,7 @@ def word(choices: tuple[str, ...]) -> Callable[[Any], str]:
 
 
 def stop(stages: tuple[str, ...]) -> Callable[[Any], str]:
-    """A stage, or `STAGE:PASS`, `STAGE:PASS@2`."""
+    """Return a stage, or `STAGE:PASS`, `STAGE:PASS@2`."""
     stage_of = word(stages)
 
     def read(raw: Any) -> str:
@@ -52,14 +52,14 @@ def truth(raw: Any) -> bool:
 
 
 def text(raw: Any) -> str:
-    """Text that is not empty."""
+    """Return text that is not empty."""
     if not isinstance(raw, str) or not raw:
         raise ValueError("it takes a name")
     return raw
 
 
 def machine(raw: Any) -> str:
-    """The name of a machine, or the path of its descriptor."""
+    """Return the name of a machine, or the path of its descriptor."""
     return text(str(raw) if isinstance(raw, Path) else raw)
 
 
@@ -91,7 +91,7 @@ def threads(raw: Any) -> int:
 
 
 def correlation(raw: Any) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
     if not 0 <= number <= 1:
         raise ValueError("it takes a number from 0 to 1")
@@ -99,7 +99,7 @@ def correlation(raw: Any) -> float:
 
 
 def rate(raw: Any) -> float:
-    """A learning rate: a finite number of at least 0."""
+    """Return a learning rate: a finite number of at least 0."""
     number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else -1.0
     if not 0 <= number < float("inf"):
         raise ValueError("it takes a finite number of at least 0")
@@ -107,7 +107,7 @@ def rate(raw: Any) -> float:
 
 
 def seconds(raw: Any) -> float:
-    """A number above 0, of at most a day."""
+    """Return a number above 0, of at most a day."""
     number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
     if not 0 < number <= 86400:
         raise ValueError("it takes a number of seconds, above 0 and at most 86400")
@@ -136,7 +136,7 @@ def patterns(raw: Any) -> tuple[str, ...]:
 
 
 def rows(raw: Any) -> str:
-    """The canonical text of a number of rows, or of a list of them."""
+    """Return the canonical text of a number of rows, or of a list of them."""
     from ttc.dialects.core.machines.targets import parse_rows
 
     if isinstance(raw, bool) or not isinstance(raw, int | str | list | tuple):
@@ -149,7 +149,7 @@ _SHAPE = re.compile(r"\d{1,15}(x\d{1,15})*")
 
 
 def batches(raw: Any) -> int | tuple[int, ...]:
-    """A size, or several with commas between them or in a list, each once."""
+    """Return a size, or several with commas between them or in a list, each once."""
     one = integer(1)
     items: list[Any] = raw.split(",") if isinstance(raw, str) else list(raw) if isinstance(raw, list | tuple) else [raw]
     found = tuple(one(item) for item in items)
@@ -195,7 +195,7 @@ def _shape(raw: Any) -> Shape:
 
 
 def shapes_text(shapes: tuple[tuple[str, Shape], ...]) -> str:
-    """The pairs as one text that `read_shapes` reads."""
+    """Return the pairs as one text that `read_shapes` reads."""
     return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes)
 
 
@@ -212,14 +212,14 @@ def level(last: int) -> Callable[[Any], int]:
 
 
 def input_values(raw: Any) -> tuple[InputValue, ...]:
-    """Values of inputs, from `NAME=FILE.npy` texts or a mapping of names to arrays or files.  Raises ValueError, E0102, E0801."""
+    """Return values of inputs, from `NAME=FILE.npy` texts or a mapping of names to arrays or files.  Raises ValueError, E0102, E0801."""
     from ttc.inputs.input_values import read_values
 
     return read_values(raw)
 
 
 def cluster(raw: Any) -> tuple[Cluster, ...]:
-    """A cluster from the path of its file, or from the text that IR and archives record.  Raises E0101, E0102."""
+    """Return a cluster from the path of its file, or from the text that IR and archives record.  Raises E0101, E0102."""
     from ttc.dialects.core.machines.clusters import Cluster, read_cluster
 
     if isinstance(raw, str | Path):

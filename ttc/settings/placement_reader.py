@@ -33,7 +33,7 @@ def read_placement(raw: Any) -> tuple[AnyRule, ...]:
 
 
 def _placement_file(path: Path) -> tuple[AnyRule, ...]:
-    """The rules of a TOML file.  Raises E0101 unless it holds rules of placement, and no other table alone."""
+    """Return the rules of a TOML file.  Raises E0101 unless it holds rules of placement, and no other table alone."""
     from ttc.inputs.files import rules_table
 
     found = rules_table(path, PLACEMENT_KEY, "placement")

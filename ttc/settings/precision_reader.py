@@ -35,7 +35,7 @@ def read_rules(raw: Any) -> tuple[PrecisionRule, ...]:
 
 
 def _rules_file(path: Path) -> tuple[PrecisionRule, ...]:
-    """The rules of a TOML file.  Raises E0101 unless it holds rules, and no other table alone."""
+    """Return the rules of a TOML file.  Raises E0101 unless it holds rules, and no other table alone."""
     from ttc.inputs.files import rules_table
 
     found = rules_table(path, RULES_KEY, "precision")

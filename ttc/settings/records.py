@@ -64,7 +64,7 @@ class Options:
         object.__setattr__(self, "given", frozenset(changed))
 
     def recorded(self) -> dict[str, Any]:
-        """Options that change the result, by name, as plain values; unset ones are left out."""
+        """Return options that change the result, by name, as plain values; unset ones are left out."""
         found = [(item, getattr(self, item.name)) for item, setting in settings(type(self)) if setting.in_result]
         return {item.name: _plain(value) for item, value in found if value not in UNSET or value != item.default}
 
@@ -78,27 +78,27 @@ def _plain(value: Any) -> Any:
 
 
 def option(default: Any, help: str, read: Callable[[Any], Any], metavar: str, **more: Any) -> Any:
-    """A dataclass field with its Setting."""
+    """Return a dataclass field with its Setting."""
     return dataclasses.field(default=default, metadata={"setting": Setting(help, read, metavar, **more)})
 
 
 def choice(default: str, help: str, choices: tuple[str, ...], *, in_result: bool = False) -> Any:
-    """A field that takes one of a few words."""
+    """Return a field that takes one of a few words."""
     return option(default, help, takes.word(choices), "|".join(choices), choices=choices, in_result=in_result)
 
 
 def maybe_choice(help: str, choices: tuple[str, ...]) -> Any:
-    """A field that takes one of a few words, which changes the result; None where nobody chose."""
+    """Return a field that takes one of a few words, which changes the result; None where nobody chose."""
     return option(None, help, takes.word(choices), "|".join(choices), choices=choices, in_result=True)
 
 
 def switch(help: str) -> Any:
-    """A field that is true where its flag is given."""
+    """Return a field that is true where its flag is given."""
     return option(False, help, takes.truth, "true|false", switch=True)
 
 
 def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setting]]:
-    """Fields that are options, with what is known of them, in the order of declaration."""
+    """Yield fields that are options, with what is known of them, in the order of declaration."""
     for item in dataclasses.fields(cls):
         if "setting" in item.metadata:
             yield item, item.metadata["setting"]
@@ -123,7 +123,7 @@ def key_of(name: str) -> str:
 
 
 def read(name: str, setting: Setting, raw: Any, source: str | None = None) -> Any:
-    """The value of an option from a raw one.  source: what messages call it, if not by its flag.  Raises E0101."""
+    """Return the value of an option from a raw one.  source: what messages call it, if not by its flag.  Raises E0101."""
     try:
         return setting.read(raw)
     except (ValueError, TypeError) as error:

@@ -12,21 +12,21 @@ from ttc.settings.records import Options, choice, option, settings, switch
 
 
 def _loss(raw: Any) -> str:
-    """A loss as text.  Raises E0101."""
+    """Return a loss as text.  Raises E0101."""
     from ttc.losses import loss_of
 
     return loss_of(raw).text
 
 
 def _optimizer(raw: Any) -> str:
-    """An optimizer as text.  Raises E0101."""
+    """Return an optimizer as text.  Raises E0101."""
     from ttc.dialects.nn.training.optimizers import optimizer_of_text
 
     return optimizer_of_text(takes.text(raw)).text
 
 
 def _positive(raw: Any) -> float:
-    """A finite number above 0."""
+    """Return a finite number above 0."""
     number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
     if not 0 < number < math.inf:
         raise ValueError("it takes a number above 0")

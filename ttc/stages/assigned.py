@@ -69,7 +69,7 @@ def _where(node: fx.Node) -> str | None:
 
 
 def _planned(graph: fx.Graph, rows: tuple[PlanLine, ...], known: Mapping[str, str]) -> dict[fx.Node, int]:
-    """The stage that a plan has for each node; one that it does not name is of the stage that began last."""
+    """Return the stage that a plan has for each node; one that it does not name is of the stage that began last."""
     for row in rows:
         if not any(row.matches(path, kind) for path, kind in known.items()):
             hint = nearest(row.pattern, known) or f"it has {', '.join(list(known)[1:9])}"

@@ -60,7 +60,7 @@ def cut(
 
 
 def _exported(model: torch.nn.Module, example_inputs: Any, training: bool | None) -> tuple[fx.Graph, dict[str, Any], _Structure]:
-    """The ops of a model, what they read of it by name, and how its outputs nest."""
+    """Return the ops of a model, what they read of it by name, and how its outputs nest."""
     args, kwargs = arguments_of(example_inputs)
     with tracing("E0202", f"torch.export cannot export {type(model).__name__}"), in_mode(model, training), tracing_stages():
         program = torch.export.export(model, args, kwargs, strict=False)
@@ -74,7 +74,7 @@ def _exported(model: torch.nn.Module, example_inputs: Any, training: bool | None
 
 
 def _leaves(module: fx.GraphModule, model: torch.nn.Module) -> dict[str, Any]:
-    """What nodes read of the model, by the names that it has first for them, which the nodes get."""
+    """Return what nodes read of the model, by the names that it has first for them, which the nodes get."""
     first = {id(tensor): name for name, tensor in (*model.named_buffers(), *model.named_parameters())}
     found: dict[str, Any] = {}
     for node in module.graph.nodes:
@@ -109,7 +109,7 @@ def _writes_to_values(node: fx.Node) -> bool:
 
 
 def _held(module: Any, name: str) -> Any:
-    """What an attribute of a graph holds: a tensor, or the graph of a branch or loop."""
+    """Return what an attribute of a graph holds: a tensor, or the graph of a branch or loop."""
     for piece in name.split("."):
         module = getattr(module, piece)
     return module
@@ -144,7 +144,7 @@ class _Cut:
         self._check_updates()
 
     def graphs(self) -> list[fx.Graph]:
-        """The graph of each stage, whose results are what the next one takes."""
+        """Return the graph of each stage, whose results are what the next one takes."""
         borders = [self._inputs, *(self._crossing(number) for number in range(1, self.count)), self._outputs]
         return [self._graph(number, *pair) for number, pair in enumerate(zip(borders, borders[1:], strict=False))]
 
@@ -167,7 +167,7 @@ class _Cut:
         return self._stages[node] == number
 
     def _crossing(self, number: int) -> list[fx.Node]:
-        """The values that stages before a number make, and that it or one after it reads."""
+        """Return the values that stages before a number make, and that it or one after it reads."""
         made = [*self._inputs, *(node for node in self._nodes if node.op != "get_attr" or node in self._shared)]
         found = [node for node in made if self._begins(node) < number <= max(self._reads[node], default=-1)]
         for node in found:

@@ -94,7 +94,7 @@ class _Cut:
         return Source(module, self._source.weights, "import")
 
     def _crossing(self, number: int) -> list[tuple[Port, SSAValue]]:
-        """The values that stages before a number make, and that it or one after it reads."""
+        """Return the values that stages before a number make, and that it or one after it reads."""
         made: list[SSAValue] = [*self._function.body.block.args, *self._shared, *(x for op in self._stages for x in op.results)]
         found = [x for x in made if self._begins(x) < number <= max(self._reads.get(x, ()), default=-1)]
         if not found:  # a stage takes something: what it does not need passes through it
@@ -107,14 +107,14 @@ class _Cut:
         return [(Port(f"value.{places[value]}"), value) for value in found]
 
     def _begins(self, value: SSAValue) -> int:
-        """The stage that makes a value; the first that reads a parameter which is passed on."""
+        """Return the stage that makes a value; the first that reads a parameter which is passed on."""
         owner = value.owner
         if not isinstance(owner, Operation):
             return 0  # an argument
         return self._stages[owner] if owner in self._stages else min(self._reads[value])
 
     def _homes_of_updates(self) -> dict[str, int]:
-        """The stage of each variable that a result updates.  Raises E0503 where another reads it."""
+        """Return the stage of each variable that a result updates.  Raises E0503 where another reads it."""
         found = {port.updates: self._begins(value) for port, value in self._returned if port.updates is not None}
         for op in self._leaves:
             name = op.sym.data if isinstance(op, ParamOp | StateOp) else None
@@ -123,7 +123,7 @@ class _Cut:
         return found
 
     def _is_unread(self, op: LeafOp, number: int) -> bool:
-        """Whether an op declares a variable that nobody reads, and that is of a stage."""
+        """Return whether an op declares a variable that nobody reads, and that is of a stage."""
         return isinstance(op, StateOp) and not self._reads.get(op.result) and self._homes.get(op.sym.data, 0) == number
 
     def _is_trained_by_several(self, op: LeafOp) -> bool:

@@ -55,7 +55,7 @@ def read_by(op: Operation) -> Iterator[SSAValue]:
 
 
 def _planned(names: Mapping[Operation, tuple[str, ...]], rows: tuple[PlanLine, ...]) -> dict[Operation, int]:
-    """The stage that a plan has for each op; one that it does not name is of the stage that began last."""
+    """Return the stage that a plan has for each op; one that it does not name is of the stage that began last."""
     kinds = {op: op.name.partition(".")[2] for op in names}
     for row in rows:
         if not any(row.matches(name, kinds[op]) for op, own in names.items() for name in (*own, "")):
@@ -72,7 +72,7 @@ def _planned(names: Mapping[Operation, tuple[str, ...]], rows: tuple[PlanLine, .
 
 
 def _names(op: Operation) -> Iterator[str]:
-    """Names of an op, and of what holds it, from the inside out; then those of the parameters that it reads."""
+    """Yield names of an op, and of what holds it, from the inside out; then those of the parameters that it reads."""
     for name in source_names(op.location):
         yield from _holders(name)
     for value in read_by(op):

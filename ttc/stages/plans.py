@@ -30,7 +30,7 @@ class PlanLine:
     stage: int
 
     def matches(self, path: str, kind: str) -> bool:
-        """Whether it is about a module of that dotted name and class."""
+        """Return whether it is about a module of that dotted name and class."""
         if self.pattern.startswith(KIND):
             return fits(self.pattern.removeprefix(KIND), kind)
         return fits(self.pattern, path) if self.pattern.startswith(REGEX) else _is_named(self.pattern, path)
@@ -55,7 +55,7 @@ def stage_of(rows: tuple[PlanLine, ...], path: str, kind: str) -> int | None:
 
 
 def _is_named(pattern: str, path: str) -> bool:
-    """Whether each piece of a dotted name fits: numbers in a range, or a shell pattern."""
+    """Return whether each piece of a dotted name fits: numbers in a range, or a shell pattern."""
     wanted, given = pattern.split("."), path.split(".")
     return len(wanted) == len(given) and all(_fits_piece(a, b) for a, b in zip(wanted, given, strict=True))
 

@@ -43,7 +43,7 @@ class HostConfig:
 
 
 def host_config(extra: Mapping[str, Plain]) -> HostConfig:
-    """What the file says of the host's part.
+    """Return what the file says of the host's part.
 
     Args:    extra: sections that the format does not define, maps as tuples of (key, value).
     Raises:  E0609 for a stimulus that cannot be.
@@ -62,14 +62,14 @@ def host_config(extra: Mapping[str, Plain]) -> HostConfig:
 
 
 def table_of(value: Plain) -> dict[str, Plain]:
-    """A map, from its tuple of pairs; empty for what is none."""
+    """Return a map, from its tuple of pairs; empty for what is none."""
     if not isinstance(value, tuple):
         return {}
     return {pair[0]: pair[1] for pair in value if isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)}
 
 
 def rule_of(values: Mapping[str, Plain], where: str) -> StimulusRule:
-    """A rule from the keys of the format.  Raises E0609."""
+    """Return a rule from the keys of the format.  Raises E0609."""
     kind = _kind(values)
     if kind not in KINDS:
         raise Error("E0609", f"there is no stimulus '{kind[:40]}'", where, nearest(kind[:40], KINDS))

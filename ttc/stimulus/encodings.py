@@ -44,7 +44,7 @@ class Fitting:
 
 
 def fitting(netlist: Netlist) -> Fitting:
-    """What the ops of a netlist expect of the queues that they read directly, or through a repetition."""
+    """Return what the ops of a netlist expect of the queues that they read directly, or through a repetition."""
     codes: dict[str, SparseMatrices] = {}
     tiles: set[str] = set()
     indices: dict[str, int] = {}
@@ -63,7 +63,7 @@ def fitting(netlist: Netlist) -> Fitting:
 
 
 def draw_codes(matrices: SparseMatrices, rule: StimulusRule | None, shape: tuple[int, ...], generator: np.random.Generator) -> NDArray:
-    """An entry of codes, uint32 [1, rows, columns].
+    """Return an entry of codes, uint32 [1, rows, columns].
 
     Args:    rule: `sparse_encoding` says how often strips, blocks and tiles are zero; otherwise each row of tiles has one that is not.
     Zeros where the cores do not get whole tiles: the product then says what is wrong.
@@ -84,7 +84,7 @@ def draw_codes(matrices: SparseMatrices, rule: StimulusRule | None, shape: tuple
 
 
 def _origin(op: Op, work: Work, operand: int, netlist: Netlist) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The queue that an operand of a work comes from, with the operand's shape; nothing if that is no queue."""
+    """Yield the queue that an operand of a work comes from, with the operand's shape; nothing if that is no queue."""
     value = work.operands[operand]
     if value is None:
         return
@@ -95,7 +95,7 @@ def _origin(op: Op, work: Work, operand: int, netlist: Netlist) -> Iterator[tupl
 
 
 def _source(function: Function, value: int) -> int | None:
-    """The input that a value comes from through works of one operand."""
+    """Return the input that a value comes from through works of one operand."""
     producers: list[Work] = [work for work in function.works for _ in work.results]
     while value >= len(function.inputs):
         operands = producers[value - len(function.inputs)].operands
@@ -166,7 +166,7 @@ def _strips(matrices: SparseMatrices, rule: StimulusRule | None, generator: np.r
 
 
 def _filled(matrices: SparseMatrices, rule: StimulusRule | None, generator: np.random.Generator) -> NDArray:
-    """Which tiles of a matrix are not zero: bool [rows, columns], in tiles."""
+    """Return which tiles of a matrix are not zero: bool [rows, columns], in tiles."""
     codes = matrices.codes
     strips = matrices.columns // codes.u_kt
     rows, columns = codes.mblock_m * codes.u_rt, strips * codes.u_kt

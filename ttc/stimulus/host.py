@@ -63,7 +63,7 @@ class HostSource:
         return draw(rules.of(name), queue, entry, self.seed)
 
     def _natural(self, queue: Queue) -> StimulusRule:
-        """A rule under which values of a network keep their size.
+        """Return a rule under which values of a network keep their size.
 
         A constant that is a factor of products, and more than a tile, is a weight: its variance is one by its rows.  Others scale, average
         or keep a root from zero, and are positive.
@@ -79,7 +79,7 @@ class HostSource:
 
 
 def host_of(netlist: Netlist, rules: Rules | None, seed: int, given: Mapping[str, NDArray], rounding: Rounding = "truncate") -> HostSource:
-    """The host of a netlist."""
+    """Return the host of a netlist."""
     return HostSource(rules, seed, given, fitting(netlist), _constants(netlist), rounding)
 
 

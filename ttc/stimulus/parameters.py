@@ -10,7 +10,7 @@ from ttc.dialects.netlist.model import Netlist, Program
 
 
 def parameters(program: Program, netlist: Netlist, given: Mapping[str, int], arguments: Mapping[str, int]) -> dict[str, int]:
-    """A value for every parameter of a program, by name without `$`.
+    """Return a value for every parameter of a program, by name without `$`.
 
     In this order: what is given; `test-args` of the file under the name without `p_`; for a name with `microbatch_size` or `input_count`
     the input_count of the program's first graph; for `microbatch_count` how many of these its smallest input queue holds;

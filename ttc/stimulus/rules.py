@@ -72,16 +72,16 @@ class Rules:
     overrides: tuple[tuple[str, StimulusRule], ...] = ()
 
     def of(self, queue: str) -> StimulusRule:
-        """The rule of a queue."""
+        """Return the rule of a queue."""
         return self.own(queue) or self.default
 
     def own(self, queue: str) -> StimulusRule | None:
-        """The rule that overrides the default one for a queue."""
+        """Return the rule that overrides the default one for a queue."""
         return next((rule for pattern, rule in self.overrides if pattern == queue or matches(pattern, queue)), None)
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a whole name fits a pattern; the time is bounded by the product of their lengths, as patterns come out of files."""
+    """Return whether a whole name fits a pattern; the time is bounded by the product of their lengths, as patterns come out of files."""
     first, *rest = _parts(pattern)
     if not rest:
         return _fits(first, name)
@@ -97,7 +97,7 @@ def matches(pattern: str, name: str) -> bool:
 
 
 def draw(rule: StimulusRule, queue: Queue, entry: int, seed: int) -> NDArray:
-    """One entry of a queue, [t, rows, columns], float64 before it takes the queue's format."""
+    """Return one entry of a queue, [t, rows, columns], float64 before it takes the queue's format."""
     shape = queue.tensor.shape
     if rule.kind == "uniform" and not format_named(queue.tensor.format).is_float:
         rule = StimulusRule("integers", rule.numbers, rule.rows, rule.cols)
@@ -111,7 +111,7 @@ def generator_of(name: str, entry: int, seed: int) -> np.random.Generator:
 
 
 def stored(values: NDArray, queue: Queue, rounding: Rounding = "truncate") -> NDArray:
-    """Values as a queue holds them: floats cut off toward zero, as the reference's host does, or rounded to nearest.
+    """Return values as a queue holds them: floats cut off toward zero, as the reference's host does, or rounded to nearest.
 
     Elements of blocks and integers are rounded to nearest in any case.
     """
@@ -166,7 +166,7 @@ def _stepcolumnwise(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, i
 
 
 def _sparse(rule: StimulusRule, shape: Sequence[int], tile: tuple[int, int], generator: np.random.Generator) -> NDArray:
-    """Tiles whose rows select: a 1 in a random column of three rows of four."""
+    """Return tiles whose rows select: a 1 in a random column of three rows of four."""
     rows = (*shape[:-1], -(-shape[-1] // tile[1]))
     chosen = np.where(generator.random(rows) < SELECTING, generator.integers(0, tile[1], rows), -1)
     return (chosen[..., None] == np.arange(tile[1])).reshape(*shape[:-1], -1)[..., : shape[-1]].astype(np.float64)
@@ -201,7 +201,7 @@ def _cut(values: NDArray, tile: tuple[int, int], rule: StimulusRule) -> NDArray:
 
 
 def _parts(pattern: str) -> list[list[str | None]]:
-    """What stands between `.*`: characters, None for any."""
+    """Return what stands between `.*`: characters, None for any."""
     parts: list[list[str | None]] = [[]]
     rest = iter(pattern)
     for character in rest:
@@ -220,7 +220,7 @@ def _fits(part: list[str | None], text: str) -> bool:
 
 
 def _find(part: list[str | None], name: str, start: int, end: int) -> int:
-    """Where the first text that fits a part ends, between two positions; -1 if there is none."""
+    """Return where the first text that fits a part ends, between two positions; -1 if there is none."""
     for position in range(start, end - len(part) + 1):
         if _fits(part, name[position : position + len(part)]):
             return position + len(part)

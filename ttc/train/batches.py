@@ -33,7 +33,7 @@ class Batches:
         return self.rows // self.size
 
     def order(self, epoch: int) -> NDArray[np.int64]:
-        """The order of the rows in an epoch: it depends on seed and epoch, and on nothing else."""
+        """Return the order of the rows in an epoch: it depends on seed and epoch, and on nothing else."""
         if not self.shuffled:
             return np.arange(self.rows)
         draws = np.random.Philox(key=[self.seed % (1 << 64), epoch]).random_raw(self.rows)  # the same in every version of numpy

@@ -87,7 +87,7 @@ class Checkpoints:
         return path
 
     def newest_first(self) -> list[Path]:
-        """The checkpoints of the folder.  Raises E0102 if it cannot be read."""
+        """Return the checkpoints of the folder.  Raises E0102 if it cannot be read."""
         try:
             names = os.listdir(self.folder) if self.folder.is_dir() else []
         except OSError as error:

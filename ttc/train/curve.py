@@ -17,7 +17,7 @@ _TRAINING, _VALIDATION = "#2a6fbb", "#d1651a"
 
 
 def curve_svg(lines: Sequence[LogLine], title: str) -> str:
-    """The picture, as the text of an SVG file; equal lines give equal text.
+    """Return the picture, as the text of an SVG file; equal lines give equal text.
 
     Args:
         lines: of the log; losses that are not finite are left out.
@@ -57,7 +57,7 @@ def curve_svg(lines: Sequence[LogLine], title: str) -> str:
 
 
 def _drawn(name: str, points: Sequence[tuple[float, float]], colour: str, row: int, place: Place) -> list[str]:
-    """A line with its name; single points are dots."""
+    """Return a line with its name; single points are dots."""
     if not points:
         return []
     height = _TOP + 6 + 16 * row

@@ -62,7 +62,7 @@ class Data:
 
     @staticmethod
     def of(where: str, arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, Column]) -> Data:
-        """The data set of these arrays.
+        """Return the data set of these arrays.
 
         Integers may be of any size, and stand for floating-point numbers; floating-point numbers may be wider than what the program takes.
         Raises: E0801 if an array is missing, unknown, of another shape or kind, or has another number of rows than the first.
@@ -86,7 +86,7 @@ class Data:
         return Data(where, {name: arrays[name] for name in wanted}, dict(wanted), rows)
 
     def take(self, rows: NDArray[np.int64] | slice) -> dict[str, NDArray[Any]]:
-        """Rows of every array, copied, in the dtypes that the program takes.  Raises E0802 for an integer that one cannot hold."""
+        """Return rows of every array, copied, in the dtypes that the program takes.  Raises E0802 for an integer that one cannot hold."""
         return {name: self._converted(self.columns[name], array[rows]) for name, array in self.arrays.items()}
 
     def _converted(self, column: Column, rows: NDArray[Any]) -> NDArray[Any]:
@@ -126,7 +126,7 @@ class Data:
 
 
 def read_data(path: Path, wanted: Mapping[str, Column]) -> Data:
-    """A data set: an .npz file with an array a name, or a folder with a file NAME.npy a name.
+    """Return a data set: an .npz file with an array a name, or a folder with a file NAME.npy a name.
 
     Files of a folder, and members of an .npz that are not compressed, are mapped: memory holds what is read of them.
     Nothing is unpickled.
@@ -172,7 +172,7 @@ def _bundle_arrays(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _start_of(stream: IO[bytes], info: zipfile.ZipInfo, where: str) -> int:
-    """Where the bytes of a stored member begin.  Raises E0801."""
+    """Return where the bytes of a stored member begin.  Raises E0801."""
     stream.seek(info.header_offset)
     header = stream.read(_LOCAL_HEADER_BYTES)
     if len(header) != _LOCAL_HEADER_BYTES or header[:4] != b"PK\x03\x04":
@@ -195,7 +195,7 @@ def _mapped(stream: IO[bytes], start: int, size: int, where: str) -> NDArray[Any
 
 
 def _read(stream: IO[bytes], size: int, where: str) -> NDArray[Any]:
-    """The array of a compressed member, in memory.  Raises E0801."""
+    """Return the array of a compressed member, in memory.  Raises E0801."""
     shape, fortran, dtype = _sized_header(stream, where)
     count = prod(shape) * dtype.itemsize
     data = stream.read(count) if count <= size else b""
@@ -225,7 +225,7 @@ def _check_column(where: str, array: NDArray[Any], column: Column) -> None:
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Rows of an array in pieces of bounded size, each with the number of its first row."""
+    """Yield rows of an array in pieces of bounded size, each with the number of its first row."""
     row = max(prod(array.shape[1:]) * array.dtype.itemsize, 1)
     step = max(_SCANNED_BYTES // row, 1)
     for first in range(0, len(array), step):

@@ -113,13 +113,13 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         return self._given(flat, updates), self._host.given(loss)
 
     def _chosen_losses(self) -> NDArray[np.float32]:
-        """The losses of microbatches that outputs are given of: one number for one microbatch, else one for each."""
+        """Return the losses of microbatches that outputs are given of: one number for one microbatch, else one for each."""
         mode = OutputMode("last") if self._output.name == "loss" else self._output
         (found,) = mode.chosen([(loss,) for loss in self.losses], self._rows)
         return np.asarray(found, np.float32)
 
     def _given(self, found: list[Outcome], updates: Updates) -> Any:
-        """The outputs as the user wants them: a fused step's are taken apart into those of microbatches."""
+        """Return the outputs as the user wants them: a fused step's are taken apart into those of microbatches."""
         microbatches: list[list[NDArray[Any]]] = []
         for outputs in (part for outcome in found for part in outcome.outputs):
             arrays = list(outputs.values())
@@ -154,7 +154,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
     # ---- an update in steps -----------------------------------------------------------------------------------------------------------
 
     def forward(self, *inputs: Any) -> Any:
-        """The model's outputs for a microbatch, in training; nothing changes.  Its inputs are kept for `backward`.  Raises E0801."""
+        """Return the model's outputs for a microbatch, in training; nothing changes.  Its inputs are kept for `backward`.  Raises E0801."""
         values = [taken(array) for array in inputs]
         updates = self._for(values, 1)
         self._inputs = {name: value.copy() for name, value in _named(values, updates.training.inputs).items()}
@@ -185,7 +185,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         has_changed(self._owner, self)
 
     def grads(self) -> dict[str, Any]:
-        """The accumulated gradients of the loss of all rows since the last update, by parameter.  Raises E0801 if there are none.
+        """Return the accumulated gradients of the loss of all rows since the last update, by parameter.  Raises E0801 if there are none.
 
         A call of the executor leaves none: its update is fused, and its gradients are never whole in memory.
         """
@@ -285,11 +285,11 @@ class TrainingExecutor(CompiledByCalls[Trains]):
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
 
     def _batch(self) -> int | None:
-        """Rows of a microbatch, where they are not those of the call."""
+        """Return rows of a microbatch, where they are not those of the call."""
         return self._replicas.first.batch if self._ready_made and self._replicas is not None else None
 
     def _fitting(self, arrays: tuple[Any, ...]) -> tuple[list[NDArray[Any]], Updates]:
-        """The arrays of a call, and the programs for them.  Raises E0801."""
+        """Return the arrays of a call, and the programs for them.  Raises E0801."""
         if self._closed:
             raise Error("E0803", "the executor is closed")
         values = [taken(array) for array in arrays]
@@ -299,7 +299,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         return fitted, self._for(fitted[: len(fitted) - self._targets], self._rows.pieces)
 
     def _for(self, inputs: list[NDArray[Any]], pieces: int) -> Updates:
-        """The programs for inputs that are so many microbatches; compiled now, if they are not."""
+        """Return the programs for inputs that are so many microbatches; compiled now, if they are not."""
         if self._closed:
             raise Error("E0803", "the executor is closed")
         if not self._ready_made:
@@ -345,7 +345,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
             self._synced.are_the_same(session)
 
     def _hyper(self, updates: Updates) -> dict[str, float]:
-        """Numbers of the optimizer as they are now; an update with them follows."""
+        """Return numbers of the optimizer as they are now; an update with them follows."""
         is_stepped(self._optimizer)
         return {} if self._optimizer is None else self._numbers.of(self._optimizer, self._model, updates.training)
 
@@ -354,7 +354,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
 
 
 def _named(values: list[NDArray[Any]], names: Any) -> dict[str, NDArray[Any]]:
-    """Arrays by the names of inputs, in order.  Raises E0801 for another number of them."""
+    """Return arrays by the names of inputs, in order.  Raises E0801 for another number of them."""
     names = list(names)
     if len(values) != len(names):
         raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
@@ -362,5 +362,5 @@ def _named(values: list[NDArray[Any]], names: Any) -> dict[str, NDArray[Any]]:
 
 
 def _alike(name: str, value: NDArray[Any], states: Mapping[str, Any]) -> bool:
-    """Whether there is a state of that name and shape."""
+    """Return whether there is a state of that name and shape."""
     return name in states and tuple(states[name].shape) == value.shape

@@ -29,7 +29,7 @@ class Host:
         return self._module is not None
 
     def read(self, names: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        """The module's tensors of these names, as arrays on their memory where strides allow.  Raises E0101 for a file."""
+        """Return the module's tensors of these names, as arrays on their memory where strides allow.  Raises E0101 for a file."""
         from ttc.importers.torch.dtypes import dtype_of
         from ttc.importers.torch.weights import array_of
 
@@ -59,7 +59,7 @@ class Host:
         self._watched = tuple(self._tensors().values()) if self.is_module else ()
 
     def given(self, value: NDArray[Any]) -> Any:
-        """An array as its user wants it: a tensor on its memory for a module, else the array."""
+        """Return an array as its user wants it: a tensor on its memory for a module, else the array."""
         if not self.is_module:
             return value
         from ttc.dynamo.tensors import tensor_of
@@ -75,7 +75,7 @@ class Host:
 
 
 def taken(value: Any) -> NDArray[Any]:
-    """What a user gives, as an array: a tensor's memory is shared where strides allow."""
+    """Return what a user gives, as an array: a tensor's memory is shared where strides allow."""
     if type(value).__module__.partition(".")[0] == "torch":
         from ttc.importers.torch.dtypes import dtype_of
         from ttc.importers.torch.weights import array_of

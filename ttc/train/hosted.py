@@ -57,7 +57,7 @@ def host(function: Callable[..., Any], backward: Callable[..., Any] | None = Non
 
 
 def _identity(function: Any) -> Any:
-    """What is equal for equal functions: objects that are called may have no hash, and are themselves alone."""
+    """Return what is equal for equal functions: objects that are called may have no hash, and are themselves alone."""
     try:
         hash(function)
     except TypeError:

@@ -90,7 +90,7 @@ class InferenceExecutor(CompiledByCalls[Instances]):
         return self._given(found, count)
 
     def _given(self, found: list[list[NDArray[Any]]], count: int) -> Any:
-        """The outputs as the user wants them, without those of rows that were filled up."""
+        """Return the outputs as the user wants them, without those of rows that were filled up."""
         chosen = self._output.chosen(found, self._rows)
         if self._rows.partial == "pad":
             batch = [len(array) if array.ndim else 0 for array in found[0]]
@@ -134,13 +134,13 @@ class InferenceExecutor(CompiledByCalls[Instances]):
         return self._instances
 
     def _batch(self) -> int | None:
-        """Rows of a microbatch, where they are not those of the call."""
+        """Return rows of a microbatch, where they are not those of the call."""
         if not self._ready_made or self._instances is None:
             return None
         return next((argument.shape[0] for argument in inputs_of(self.session.entry(FORWARD)) if argument.shape), None)
 
     def _for(self, inputs: list[NDArray[Any]]) -> Instances:
-        """What runs a program for these inputs; compiled now, if it is not."""
+        """Return what runs a program for these inputs; compiled now, if it is not."""
         if not self._ready_made:
             pieces = self._rows.pieces
             key = signature_of(inputs, pieces)

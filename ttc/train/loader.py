@@ -68,7 +68,7 @@ class DataLoader:
             check_divides(self._source.rows, self.size, "the data set", partial)
 
     def __len__(self) -> int:
-        """The number of batches of an epoch."""
+        """Return the number of batches of an epoch."""
         return -(-self._source.rows // self.size) if self._partial == "pad" else self._batches.per_epoch
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

@@ -85,14 +85,14 @@ class Log:
 
 
 def is_csv(path: Path) -> bool:
-    """Whether a log of that name is CSV; JSON lines otherwise.  Raises E0101 for another suffix."""
+    """Return whether a log of that name is CSV; JSON lines otherwise.  Raises E0101 for another suffix."""
     if path.suffix not in SUFFIXES:
         raise Error("E0101", f"a log is a .csv or .jsonl file, not {path}")
     return path.suffix == ".csv"
 
 
 def read_log(path: Path) -> list[LogLine]:
-    """The whole lines of a log, in order.  Raises E0101, E0102, and E0801 for a file that is none."""
+    """Return the whole lines of a log, in order.  Raises E0101, E0102, and E0801 for a file that is none."""
     rows = require_input(path).read_bytes().split(b"\n")[:-1]  # the last is half a line, or none
     if is_csv(path):
         if rows and rows[0] != ",".join(FIELDS).encode():

@@ -62,7 +62,7 @@ class Run:
         return self.epochs * self.batches.per_epoch
 
     def position(self, update: int) -> Position:
-        """Where the run stands after so many updates."""
+        """Return where the run stands after so many updates."""
         b = self.batches
         return Position(update, b.rows, b.size, b.shuffled, b.seed, schedule_text(self.schedule), self.rate, self.epochs)
 
@@ -120,7 +120,7 @@ class Run:
         return Outcome.sum(parts).loss, right / seen if seen else None
 
     def _right(self, found: Outcome, rows: dict[str, NDArray[Any]]) -> tuple[int, int]:
-        """How many targets are classified rightly, of how many; none where targets are no classes."""
+        """Return how many targets are classified rightly, of how many; none where targets are no classes."""
         training = self.updates.training
         if len(training.targets) != 1 or training.output is None:
             return 0, 0

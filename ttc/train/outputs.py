@@ -86,7 +86,7 @@ class OutputMode:
 
 
 def _by_replica(microbatches: Sequence[T], rows: Rows) -> list[list[T]]:
-    """The microbatches of each replica, in order: those of an iteration are of one replica after another."""
+    """Return the microbatches of each replica, in order: those of an iteration are of one replica after another."""
     found: list[list[T]] = [[] for _ in range(rows.replicas)]
     for number, item in enumerate(microbatches):
         found[number // rows.accumulate % rows.replicas].append(item)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def hyper_of(optimizer: Any, model: Any, training: Training) -> dict[str, float]:
-    """Values of a program's hyper-parameters as the optimizer has them now, by the names of their inputs.
+    """Return values of a program's hyper-parameters as the optimizer has them now, by the names of their inputs.
 
     Args:
         optimizer: text, a record of `ttc.optim`, or an instance of `torch.optim` over parameters of the model.
@@ -44,7 +44,7 @@ class Numbers:
 
 
 def _settings_now(optimizer: Any, training: Training) -> tuple[Any, ...] | None:
-    """All that the values come from, to be compared; None where it may change without being seen: numbers in tensors."""
+    """Return all that the values come from, to be compared; None where it may change without being seen: numbers in tensors."""
     if not is_torch_optimizer(optimizer):
         return training, optimizer
     rows = [(len(group["params"]), *(item for item in group.items() if item[0] != "params")) for group in optimizer.param_groups]
@@ -57,14 +57,14 @@ def _is_plain(value: Any) -> bool:
 
 
 def structure_of(optimizer: Any, model: Any) -> tuple[Any, ...]:
-    """What a program is made for, so that optimizers of equal structures share one: all but the values of numbers that come in."""
+    """Return what a program is made for, so that optimizers of equal structures share one: all but the values of numbers that come in."""
     rows = groups_of(optimizer, model)
     kinds = [(settings.structure(), tuple(settings.numbers())) for settings in _settings(optimizer, model)]
     return tuple((*kind, *row[1:]) for kind, row in zip(kinds, rows, strict=True))
 
 
 def gathered_of(optimizer: Any, model: Any) -> dict[str, NDArray[Any]]:
-    """What an instance of torch has gathered in its own steps, as states of a program; none of anything else.  Raises E0101."""
+    """Return what an instance of torch has gathered in its own steps, as states of a program; none of anything else.  Raises E0101."""
     return states_of(optimizer, model) if is_torch_optimizer(optimizer) else {}
 
 
@@ -75,5 +75,5 @@ def is_stepped(optimizer: Any) -> None:
 
 
 def _settings(optimizer: Any, model: Any) -> list[Optimizer]:
-    """The optimizer of each group of parameters."""
+    """Return the optimizer of each group of parameters."""
     return [optimizer_of_text(row[0]) for row in groups_of(optimizer, model)]

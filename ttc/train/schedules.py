@@ -211,7 +211,7 @@ SCHEDULES: dict[str, type[Any]] = {kind.NAME: kind for kind in (Constant, Step, 
 
 
 def of(value: Any) -> Schedule:
-    """The schedule that a user means.
+    """Return the schedule that a user means.
 
     Args:
         value: a schedule, text as `parse` reads, a function of the update that gives a factor, or a scheduler of `torch.optim`.
@@ -236,10 +236,10 @@ def _at_least(name: str, value: int, low: int) -> None:
 
 
 def parse(text: str) -> Schedule:
-    """The schedule of a text such as `cosine:warmup=100`.  Raises E0101."""
+    """Return the schedule of a text such as `cosine:warmup=100`.  Raises E0101."""
     return named(text, SCHEDULES, "schedule")
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """What checkpoints record of a schedule: text as `parse` reads, or the name of its class."""
+    """Return what checkpoints record of a schedule: text as `parse` reads, or the name of its class."""
     return schedule.text if isinstance(schedule, Named) else type(schedule).__name__

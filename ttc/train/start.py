@@ -91,7 +91,7 @@ def _resumed(session: Session, options: LoopOptions, checkpoints: Checkpoints | 
 
 
 def _chosen(options: LoopOptions, position: Position | None, batch: int) -> Position:
-    """What the run does: what was given, else what the checkpoint has.  Raises E0101 for what would make its position another one.
+    """Return what the run does: what was given, else what the checkpoint has.  Raises E0101 for what would make its position another one.
 
     batch: where nobody gave one.
     """

@@ -60,7 +60,7 @@ class Outcome:
 
     @staticmethod
     def sum(parts: Sequence[Outcome]) -> Outcome:
-        """What several outcomes make, with the norm of the last; outputs in order."""
+        """Return what several outcomes make, with the norm of the last; outputs in order."""
         if len(parts) == 1:
             return parts[0]
         totals, counts = math.fsum(part.total for part in parts), math.fsum(part.count for part in parts)
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def training_of(session: Session) -> Training:
-    """What the archive says of its training.  Raises E0803 if it was compiled for inference."""
+    """Return what the archive says of its training.  Raises E0803 if it was compiled for inference."""
     found = session.description.training
     if found is None:
         hint = "compile it with --loss and --optimizer, or loss= and optimizer="
@@ -78,7 +78,7 @@ def training_of(session: Session) -> Training:
 
 
 def columns_of(session: Session, training: Training) -> dict[str, Column]:
-    """What the programs take of each sample, by input.  Raises E0803 for a model without a leading dimension of samples."""
+    """Return what the programs take of each sample, by input.  Raises E0803 for a model without a leading dimension of samples."""
     if training.batch is None:
         raise Error("E0803", "inputs of the model have no leading dimension in common: there are no rows to take", hint="call its programs")
     chosen = {*training.inputs, *training.targets}
@@ -157,7 +157,7 @@ class Updates:
         return self._outcome([self.session.call(EVALUATE, part) for part in self._parts(rows)])
 
     def forward(self, inputs: Mapping[str, NDArray[Any]]) -> Outcome:
-        """The model's outputs in training; nothing changes.  Raises as `Session.call` does."""
+        """Return the model's outputs in training; nothing changes.  Raises as `Session.call` does."""
         return self._outcome([self.session.call(FORWARD, part) for part in self._parts(inputs)])
 
     def clear(self) -> None:

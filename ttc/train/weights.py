@@ -73,14 +73,14 @@ class ModuleWeights:
             session.assign(own, {name: value for name, value in values.items() if name not in parameters})
 
     def _of(self, session: Session) -> dict[str, NDArray[Any]]:
-        """What the session has of the module's tensors."""
+        """Return what the session has of the module's tensors."""
         description = session.description
         names = self._host.read({**description.parameters, **description.states})
         found = {**session.parameters(), **session.states(name for name in description.states if name in names)}
         return {name: value for name, value in found.items() if name in names}
 
     def _differences(self, session: Session) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-        """What has changed here, and on the host, since both were the same; without what is the same again."""
+        """Return what has changed here, and on the host, since both were the same; without what is the same again."""
         here = self._of(session) if self._host.is_module else {}
         there = self._host.read(here)
         mark_here, mark_there = digest(here), digest(there)

@@ -38,7 +38,7 @@ class Cost:
         return size_bytes / max(self.bytes, 1) + cycles / max(self.cycles, 1)
 
     def parts(self, rules: Sequence[PrecisionRule]) -> tuple[int, float]:
-        """Bytes of weights and results, and cycles of all ops."""
+        """Return bytes of weights and results, and cycles of all ops."""
         formats = assign(self.subject.unit.module, rules).formats
         size_bytes = sum(format_named(formats.get(v, base)).size_bytes(shape) for v, (base, shape) in self.values.items())
         return size_bytes, self.fixed + sum(self._cycles(op, rules, formats) for op in self._products())
@@ -47,7 +47,7 @@ class Cost:
         return [op for op in self.subject.ops if op.name.partition(".")[2] in PRODUCTS]
 
     def _cycles(self, op: TileOp, rules: Sequence[PrecisionRule], formats: Mapping[SSAValue, str]) -> float:
-        """Cycles of a product, in proportion to the phases of its fidelity."""
+        """Return cycles of a product, in proportion to the phases of its fidelity."""
         result = op.results[0]
         before = result.type.data.format if isinstance(result.type, TileType) else ""
         usual = usual_fidelity(formats.get(result, before))

@@ -10,7 +10,7 @@ from ttc.settings.precision_reader import RULES_KEY
 
 
 def document(rules: Sequence[PrecisionRule], remarks: Sequence[str]) -> str:
-    """The file's text.  remarks: lines of comment in front."""
+    """Return the file's text.  remarks: lines of comment in front."""
     head = [f"# {' '.join(line.split())}" for line in remarks]
     return "\n\n".join(["\n".join(head), *map(_table, rules)]) + "\n"
 
@@ -22,5 +22,5 @@ def _table(rule: PrecisionRule) -> str:
 
 
 def _string(value: str) -> str:
-    """A basic string of TOML, whose escapes are those of JSON but for one character."""
+    """Return a basic string of TOML, whose escapes are those of JSON but for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

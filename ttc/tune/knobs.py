@@ -86,7 +86,7 @@ class State:
             object.__setattr__(self, "rungs", tuple((0,) * len(knob.members) for knob in self.knobs))
 
     def raised(self, number: int, chosen: Iterable[int]) -> State:
-        """The state with members of a knob one rung further, as far as they may; nameless ones go together, or not at all."""
+        """Return the state with members of a knob one rung further, as far as they may; nameless ones go together, or not at all."""
         knob, old = self.knobs[number], self.rungs[number]
         wanted = set(chosen)
         nameless = {i for i, m in enumerate(knob.members) if m.name is None}
@@ -111,7 +111,7 @@ class State:
 
 
 def _usual(knob: Knob, rungs: Sequence[int]) -> int:
-    """The rung of the kind: that of nameless members if there are any, else the most frequent one."""
+    """Return the rung of the kind: that of nameless members if there are any, else the most frequent one."""
     nameless = [rung for member, rung in zip(knob.members, rungs, strict=True) if member.name is None]
     return Counter(nameless or rungs).most_common(1)[0][0]
 
@@ -128,7 +128,7 @@ def candidates_for(target: Target, given: Sequence[str]) -> tuple[str, ...]:
 
 
 def knobs_of(subject: TuneSubject, candidates: Sequence[str]) -> tuple[Knob, ...]:
-    """The knobs of a model."""
+    """Return the knobs of a model."""
     by_kind: dict[str, list[TileOp]] = {}
     for op in subject.ops:
         by_kind.setdefault(op.name.partition(".")[2], []).append(op)
@@ -149,7 +149,7 @@ def knobs_of(subject: TuneSubject, candidates: Sequence[str]) -> tuple[Knob, ...
 def _formats(
     kind: str, key: str, bases: dict[TileOp, str], names: dict[TileOp, str | None], candidates: Sequence[str], unblocked: set[TileOp]
 ) -> Knob | None:
-    """A knob of formats narrower than those of all its ops; None if there are none.  unblocked: ops that take no block format."""
+    """Return a knob of formats narrower than those of all its ops; None if there are none.  unblocked: ops that take no block format."""
     limit = min((width(base) for base in bases.values()), default=0)
     rungs = tuple(name for name in candidates if width(name) < limit)
     if not rungs:
@@ -159,18 +159,18 @@ def _formats(
 
 
 def _own_names(ops: Sequence[TileOp]) -> dict[TileOp, str | None]:
-    """A source name of each op that none of the others has."""
+    """Return a source name of each op that none of the others has."""
     counts = Counter(name for op in ops for name in source_names(op.location))
     return {op: next((name for name in source_names(op.location) if counts[name] == 1), None) for op in ops}
 
 
 def _output_base(op: TileOp) -> str | None:
-    """The format of the results; None if they are no floating-point numbers."""
+    """Return the format of the results; None if they are no floating-point numbers."""
     return _float_format(op.results[0]) if op.results else None
 
 
 def _weight_base(op: TileOp) -> str | None:
-    """The widest format of the op's weights; None if they are few or no floating-point numbers."""
+    """Return the widest format of the op's weights; None if they are few or no floating-point numbers."""
     leaves = [leaf for leaf in weights_of(op) if _float_format(leaf.result) is not None]
     if sum(leaf.value.spec.elements for leaf in leaves) < MIN_WEIGHT_ELEMENTS:
         return None

@@ -89,7 +89,7 @@ def tune(path: Path, options: TuneOptions, gather: Gather, show: Show) -> TuneOu
 
 
 def _confirmed(search: Search, subject: TuneSubject, before: Compiled, inputs: Mapping[str, NDArray], options: TuneOptions) -> TuneOutcome:
-    """The cheapest accepted state whose program, compiled and run as a whole, keeps the bound; steps back are doubled."""
+    """Return the cheapest accepted state whose program, compiled and run as a whole, keeps the bound; steps back are doubled."""
     expected = _run(before, options.program, inputs)
     position, step = len(search.history) - 1, 1
     while True:
@@ -110,7 +110,7 @@ def _run(compiled: Compiled, program: str, inputs: Mapping[str, NDArray]) -> dic
 
 
 def _rows(state: State, subject: TuneSubject) -> list[KnobRow]:
-    """What the rules of a state give to the ops of each knob."""
+    """Return what the rules of a state give to the ops of each knob."""
     rules = state.rules()
     formats = assign(subject.unit.module, rules).formats
     rows: list[KnobRow] = []
@@ -121,7 +121,7 @@ def _rows(state: State, subject: TuneSubject) -> list[KnobRow]:
 
 
 def _value(knob: Knob, member: KnobMember, rules: tuple[PrecisionRule, ...], formats: Mapping[SSAValue, str]) -> str:
-    """The setting that an op has under rules, made by one of them or not."""
+    """Return the setting that an op has under rules, made by one of them or not."""
     found = chosen(member.op, rules).get(knob.key)
     if found is not None or knob.key != "fidelity":
         return found[0] if found is not None else member.base

@@ -65,7 +65,7 @@ class Search:
         return stuck
 
     def by_parts(self, stuck: list[int]) -> list[int]:
-        """One more rung for as many members of each knob as the bound allows; returns the knobs that moved."""
+        """Return one more rung for as many members of each knob as the bound allows; returns the knobs that moved."""
         moved: list[int] = []
         waiting = set(stuck)
         while waiting and not self.is_spent:
@@ -93,7 +93,7 @@ class Search:
         return [i for i, member in enumerate(knob.members) if rungs[i] < member.cap]
 
     def most_saving(self, numbers: set[int]) -> tuple[int, float]:
-        """The knob whose next rung saves most, and how much; of equals the first."""
+        """Return the knob whose next rung saves most, and how much; of equals the first."""
         here = self.cost(self.state.rules())
         savings = {number: here - self.cost(self.state.raised(number, self.members(number)).rules()) for number in sorted(numbers)}
         best = max(savings, key=lambda number: savings[number])

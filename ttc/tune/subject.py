@@ -72,7 +72,7 @@ class TuneSubject:
         return [op for function in entry_functions(self.unit.module) for op in computing(function)]
 
     def compile(self, rules: tuple[PrecisionRule, ...]) -> Compiled:
-        """What a compilation with these rules gives."""
+        """Return what a compilation with these rules gives."""
         unit = Unit(self.unit.module.clone(), self.unit.weights, self.unit.target)
         run_passes([*_following(stages_of(self.options, rules)["tile"]), *stages_of(self.options, rules)["netlist"][:2]], unit)
         sites = dict(_sites(unit))
@@ -95,12 +95,12 @@ def open_subject(path: Path, options: CompileOptions, program: str) -> TuneSubje
 
 
 def stages_of(options: CompileOptions, rules: tuple[PrecisionRule, ...]) -> dict[str, list[Pass]]:
-    """The pipeline that options ask for, with other rules."""
+    """Return the pipeline that options ask for, with other rules."""
     return stages(load_target(options.target), PipelineSettings(format=options.storage_format, precision=options.precision, rules=rules))
 
 
 def _following(passes: list[Pass]) -> list[Pass]:
-    """The passes from the one that applies rules on."""
+    """Return the passes from the one that applies rules on."""
     return passes[[isinstance(p, OverrideFormats) for p in passes].index(True) :]
 
 
@@ -112,5 +112,5 @@ def _sites(unit: Unit) -> Iterator[tuple[Site, int]]:
 
 
 def site_of(op: Operation) -> Site:
-    """The site of an op."""
+    """Return the site of an op."""
     return op.name, source_names(op.location)

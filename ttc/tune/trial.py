@@ -54,11 +54,11 @@ class Deviation:
     uncorrelated_l2: float = 0.0
 
     def pcc_text(self, digits: int = 6) -> str:
-        """The correlation as readers see it: `-` where there is none."""
+        """Return the correlation as readers see it: `-` where there is none."""
         return pcc_text(self.pcc, digits)
 
     def keeps(self, bound: float) -> bool:
-        """Whether correlations reach the bound, with infinities at the same places.
+        """Return whether correlations reach the bound, with infinities at the same places.
 
         An output without a correlation is judged by the relative L2 error that noise has which lowers a correlation to the bound.
         """
@@ -102,7 +102,7 @@ class Trials:
         return [results[i].name for i in self._compared if results[i].updates is None]
 
     def error(self, rules: Sequence[PrecisionRule]) -> Deviation:
-        """How far outputs under rules are from those in Float32."""
+        """Return how far outputs under rules are from those in Float32."""
         self.count += 1
         formats = assign(self.subject.unit.module, rules).formats
         executes = [self._execute(op, rules, formats) for op in self._body]
@@ -114,7 +114,7 @@ class Trials:
         return [*self._values, *(result for op in self._body for result in op.results)]
 
     def _typed(self, formats: Mapping[SSAValue, str]) -> Function:
-        """The program with values in other formats."""
+        """Return the program with values in other formats."""
         works = [
             replace(work, results=tuple(_in_format(t, formats.get(r)) for t, r in zip(work.results, op.results, strict=True)))
             for work, op in zip(self._plain.works, self._body, strict=True)
@@ -122,7 +122,7 @@ class Trials:
         return Function(self._plain.inputs, tuple(works), self._plain.outputs)
 
     def _execute(self, op: Operation, rules: Sequence[PrecisionRule], formats: Mapping[SSAValue, str]) -> Execute:
-        """How an op computes: on a device as the device does, else as numpy does."""
+        """Return how an op computes: on a device as the device does, else as numpy does."""
         if self.subject.unit.target.is_host or not isinstance(op, TileOp):
             return interpret.run_work
         format_ = formats.get(op.results[0]) or plain_type(op.results[0].type).format
@@ -148,14 +148,14 @@ def _evaluate(function: Function, inputs: Sequence[NDArray], executes: Sequence[
 
 
 def worst(comparisons: Sequence[Comparison]) -> Deviation:
-    """The worst figures of several outputs; of none, those of equal ones."""
+    """Return the worst figures of several outputs; of none, those of equal ones."""
     errors = [(c.relative_l2, math.isnan(c.pcc)) for c in comparisons]
     uncorrelated = max((error for error, lacks in errors if lacks), default=0.0)
     return Deviation(lowest_pcc(comparisons), max((error for error, _ in errors), default=0.0), uncorrelated)
 
 
 def microbatches(netlist: Netlist, program: str, inputs: Mapping[str, NDArray]) -> list[list[NDArray]]:
-    """Values of a program's arguments for each of its first microbatches, as engines hold them.  Raises E0801, E0802."""
+    """Return values of a program's arguments for each of its first microbatches, as engines hold them.  Raises E0801, E0802."""
     arguments = inputs_of(netlist.programs[program])
     entries = [to_entries(a, netlist.queues[a.queue], inputs[a.name]) for a in arguments]
     count = min(max(map(len, entries), default=1), MAX_MICROBATCHES)
@@ -163,7 +163,7 @@ def microbatches(netlist: Netlist, program: str, inputs: Mapping[str, NDArray]) 
 
 
 def _compared(types: Sequence[object]) -> list[int]:
-    """Numbers of the outputs to compare: those of floating-point numbers, or all if there are none."""
+    """Return numbers of the outputs to compare: those of floating-point numbers, or all if there are none."""
     found = [i for i, type_ in enumerate(types) if _is_float(plain_type(type_))]  # pyright: ignore[reportArgumentType]
     return found or list(range(len(types)))
 
@@ -184,7 +184,7 @@ class _Rounded:
         self.held: OrderedDict[tuple[str, str], NDArray] = OrderedDict()
 
     def get(self, leaf: LeafOp, format_: str | None) -> NDArray:
-        """The value of a leaf in a format; None: in its own."""
+        """Return the value of a leaf in a format; None: in its own."""
         format_ = format_ or plain_type(leaf.result.type).format
         key = (leaf.key or str(plain(leaf.properties["sym"])), format_)
         if key in self.held:

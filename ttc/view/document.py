@@ -128,7 +128,7 @@ def _netlist(view: View) -> Netlist | None:
 
 
 def _stages(view: View) -> dict[str, list[dict[str, Any]]]:
-    """The ops of the stages that the dump has, but for the netlist."""
+    """Return the ops of the stages that the dump has, but for the netlist."""
     if view.dump is None:
         return {}
     from ttc.view.module_ops import module_ops
@@ -180,7 +180,7 @@ def _numbers(layers: Layers) -> dict[str, Any]:
 
 
 def _compared(a: Archive, b: Archive) -> dict[str, Any]:
-    """How archive B differs from archive A."""
+    """Return how archive B differs from archive A."""
     from ttc.comparison.diff import archive_side, sides_differ
 
     netlist = checked_netlist(b)

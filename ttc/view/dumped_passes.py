@@ -88,7 +88,7 @@ class DumpedPasses:
 
 
 def _rows_so_far(folder: Path) -> list[dict[str, Any]]:
-    """A row for each file of a dump that has no index yet.  Raises E0102 if there is no file."""
+    """Return a row for each file of a dump that has no index yet.  Raises E0102 if there is no file."""
     rows: list[dict[str, Any]] = []
     before: Path | None = None
     for number, stage in enumerate(STAGES):

@@ -44,7 +44,7 @@ def netlist_ops(netlist: Netlist) -> list[dict[str, Any]]:
 
 
 def _programs_of(netlist: Netlist) -> dict[str, str]:
-    """The first program that executes each graph."""
+    """Return the first program that executes each graph."""
     found: dict[str, str] = {}
     for program in netlist.programs.values():
         for graph in executed_graphs(program):
@@ -82,7 +82,7 @@ def place_of(op: Op, graph: Graph) -> dict[str, Any]:
 
 
 def _attributes(op: Op) -> dict[str, str]:
-    """What a placed op says of its numbers and blocks."""
+    """Return what a placed op says of its numbers and blocks."""
     found = {"fidelity": op.fidelity, "precision": op.precision, "intermediate": op.intermediate, "accumulate": op.accumulate}
     if op.blocking is not None:
         block = op.blocking
@@ -93,7 +93,7 @@ def _attributes(op: Op) -> dict[str, str]:
 
 
 def _works(function: Function) -> list[str]:
-    """The ops inside, a line each, those of regions behind their op."""
+    """Return the ops inside, a line each, those of regions behind their op."""
     lines: list[str] = []
     waiting = [*reversed(function.works)]
     while waiting and len(lines) < MAX_WORKS:

@@ -33,7 +33,7 @@ class Page:
         write_bytes(target, self.text.encode())
 
     def _repr_html_(self) -> str:
-        """The frame: scripts of the page run in it, and reach nothing of the notebook."""
+        """Return the frame: scripts of the page run in it, and reach nothing of the notebook."""
         source = html.escape(self.text, quote=True)
         return f'<iframe sandbox="allow-scripts allow-downloads" style="width:100%;height:{HEIGHT}px;border:0" srcdoc="{source}"></iframe>'
 

@@ -70,5 +70,5 @@ def page(found: Mapping[str, Any]) -> str:
 
 
 def _hash(text: str) -> str:
-    """The hash by which a policy allows an element with this text."""
+    """Return the hash by which a policy allows an element with this text."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -92,7 +92,7 @@ _BY_DTYPE: dict[np.dtype, Format] = {f.storage: f for f in reversed(FORMATS.valu
 
 
 def format_named(name: str) -> Format:
-    """The format of that name.  Raises E0607."""
+    """Return the format of that name.  Raises E0607."""
     found = FORMATS.get(name)
     if found is None:
         raise Error("E0607", f"there is no data format '{name}'", hint=nearest(name, FORMATS))
@@ -100,7 +100,7 @@ def format_named(name: str) -> Format:
 
 
 def format_of(dtype: np.dtype) -> Format:
-    """The format that stores a source dtype unchanged.  Raises E0403."""
+    """Return the format that stores a source dtype unchanged.  Raises E0403."""
     found = _BY_DTYPE.get(np.dtype(dtype))
     if found is None:
         raise Error("E0403", f"no data format holds elements of type {dtype}")

@@ -70,7 +70,7 @@ class Format(ABC):
 
     @abstractmethod
     def pack(self, values: NDArray, rounding: Rounding = "rne") -> NDArray:
-        """A contiguous array of the storage dtype and of `stored_shape`; what has the storage dtype already is taken as it is."""
+        """Return a contiguous array of the storage dtype and of `stored_shape`; what has the storage dtype already is taken as it is."""
 
     @abstractmethod
     def unpack(self, stored: NDArray, shape: tuple[int, ...] | None = None) -> NDArray:
@@ -81,7 +81,7 @@ class Format(ABC):
         return shape
 
     def size_bytes(self, shape: tuple[int, ...]) -> int:
-        """Bytes that a stored tensor of that shape takes."""
+        """Return bytes that a stored tensor of that shape takes."""
         return prod(self.stored_shape(shape)) * self.storage.itemsize
 
     # ---- tiles -----------------------------------------------------------------------------------------------------------------------
@@ -92,15 +92,15 @@ class Format(ABC):
         """Bits of an element in a tile's data section."""
 
     def exponent_bytes(self, height: int, width: int) -> int:
-        """Bytes of a tile's exponent section."""
+        """Return bytes of a tile's exponent section."""
         return 0
 
     def data_bytes(self, height: int, width: int) -> int:
-        """Bytes of a tile's exponents and data, without header and trailer: what it takes untilized."""
+        """Return bytes of a tile's exponents and data, without header and trailer: what it takes untilized."""
         return self.exponent_bytes(height, width) + height * width * self.element_bits // 8
 
     def tile_bytes(self, height: int, width: int, alignment: int) -> int:
-        """Bytes of one tile in L1 or DRAM: header, exponents and data, rounded up to the NoC alignment."""
+        """Return bytes of one tile in L1 or DRAM: header, exponents and data, rounded up to the NoC alignment."""
         return -(-(HEADER_BYTES + self.data_bytes(height, width)) // alignment) * alignment
 
     @abstractmethod
@@ -122,6 +122,6 @@ def rounded_magnitude(bits: NDArray, dropped: int, rounding: Rounding) -> NDArra
 
 
 def bits_of(values: NDArray) -> NDArray:
-    """The patterns of values as float32: uint32, contiguous, of the same shape ([1] for a scalar)."""
+    """Return the patterns of values as float32: uint32, contiguous, of the same shape ([1] for a scalar)."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(values, np.float32).view(np.uint32)

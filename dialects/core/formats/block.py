@@ -56,7 +56,7 @@ class BlockFormat(Format):
         return (*shape[:-1], -(-shape[-1] // FACE)) if shape else (1,)
 
     def exponent_bytes(self, height: int, width: int) -> int:
-        """Bytes of a tile's exponents: one for each row of a face, and 16 for tiles of fewer than 16 rows."""
+        """Return bytes of a tile's exponents: one for each row of a face, and 16 for tiles of fewer than 16 rows."""
         return FACE if height < FACE else -(-height // FACE) * FACE * -(-width // FACE)
 
     # ---- whole tensors ---------------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class BlockFormat(Format):
         return values
 
     def _elements(self, magnitudes: NDArray) -> NDArray:
-        """Bytes [n, bytes] of signed magnitudes [n, elements]: sign above magnitude, the first element lowest."""
+        """Return bytes [n, bytes] of signed magnitudes [n, elements]: sign above magnitude, the first element lowest."""
         codes = np.zeros((len(magnitudes), FACE), np.uint8)
         np.abs(magnitudes, out=codes[:, : magnitudes.shape[1]], casting="unsafe")
         codes[:, : magnitudes.shape[1]] |= (magnitudes < 0).view(np.uint8) << np.uint8(self.magnitude_bits)
@@ -193,7 +193,7 @@ def _blocks(values: NDArray) -> tuple[NDArray, int]:
 
 
 def _joined(blocks: NDArray, shape: tuple[int, ...], width: int) -> NDArray:
-    """A tensor of its blocks, padding cut off."""
+    """Return a tensor of its blocks, padding cut off."""
     last = shape[-1] if shape else 1
     if last == 0 or last % width == 0:
         return blocks.reshape(shape)

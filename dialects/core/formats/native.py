@@ -44,7 +44,7 @@ class NativeFormat(Format):
         return self.unpack(self._decoded(words)).reshape(len(data), words.shape[1] // columns, columns)
 
     def _stored(self, values: NDArray) -> NDArray:
-        """Values in the storage dtype, rounded to nearest."""
+        """Return values in the storage dtype, rounded to nearest."""
         if values.dtype == self.storage:
             return values
         if self.storage.kind in "iu" and values.dtype.kind in "iuf":
@@ -101,7 +101,7 @@ class BFloat16Format(NativeFormat):
 
 
 def _clamped(values: NDArray, dtype: np.dtype) -> NDArray:
-    """Numbers as integers of a dtype, the nearest that there are; NaN as 0."""
+    """Return numbers as integers of a dtype, the nearest that there are; NaN as 0."""
     limits = np.iinfo(dtype)
     if values.dtype.kind in "iu":
         given = np.iinfo(values.dtype)

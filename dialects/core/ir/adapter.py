@@ -286,7 +286,7 @@ _TEXTS: dict[int, tuple[Attribute, str]] = {}
 
 
 def print_op(op: Operation, *, locations: bool = True) -> str:
-    """The text of an op, weights elided."""
+    """Return the text of an op, weights elided."""
     stream = StringIO()
     _Printer(stream, print_debuginfo=locations).print_op(op)
     return stream.getvalue()
@@ -316,13 +316,13 @@ def problems(module: Operation) -> Iterator[Error]:
 
 
 def excerpt(op: Operation, limit: int = 160) -> str:
-    """The op alone as text, shortened to one line."""
+    """Return the op alone as text, shortened to one line."""
     line = print_op(op, locations=False).splitlines()[0]
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
 def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
-    """The op that `where` names so as text, with a caret below it, between the ops before and after it; None if there is no such op.
+    """Return the op that `where` names so as text, with a caret below it, between the ops before and after it; None if there is no such op.
 
     limit: of characters of a line.
     """
@@ -377,7 +377,7 @@ def _check_region(region: Region, outer: set[SSAValue]) -> None:
 
 
 def is_structured(op: Operation) -> bool:
-    """Whether an op of dialect nn decides at run time which of its regions run, and how often."""
+    """Return whether an op of dialect nn decides at run time which of its regions run, and how often."""
     return bool(op.regions) and op.name.startswith("nn.")
 
 

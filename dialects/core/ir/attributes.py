@@ -47,7 +47,7 @@ DTYPE = (
 
 
 def attribute(value: object) -> Attribute:
-    """The attribute that holds a plain value; one object a value, as far as values are small.  Raises E0302."""
+    """Return the attribute that holds a plain value; one object a value, as far as values are small.  Raises E0302."""
     kind = type(value)
     if kind is tuple or kind is list:
         items = tuple(cast("tuple[Any, ...]", value))
@@ -106,7 +106,7 @@ def _sequence_attribute(items: list[Any]) -> Attribute:
 
 
 def plain(value: Attribute) -> Any:
-    """The plain value of an attribute: None, int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
+    """Return the plain value of an attribute: None, int, bool, float, str, tuple, numpy dtype; other attributes as they are."""
     read = _READERS.get(type(value))
     return _DTYPES.get(value, value) if read is None else read(value)
 
@@ -201,12 +201,12 @@ class LiteralAttr(Data[Literal]):
 
 
 def _shortest(value: np.generic) -> float:
-    """The float with the fewest digits that rounds to a value of a narrower type."""
+    """Return the float with the fewest digits that rounds to a value of a narrower type."""
     return float(value) if value.dtype == np.float64 else float(str(value.astype(np.float32)))
 
 
 def value_text(value: object) -> str:
-    """A plain value as `parse_value` reads it."""
+    """Return a plain value as `parse_value` reads it."""
     match value:
         case None:
             return "none"

@@ -57,7 +57,7 @@ def entry_functions(module: builtin.ModuleOp) -> list[func.FuncOp]:
 
 
 def derived_functions(module: builtin.ModuleOp) -> dict[str, func.FuncOp]:
-    """The expressions of derived tensors, by weight key."""
+    """Return the expressions of derived tensors, by weight key."""
     found: dict[str, func.FuncOp] = {}
     for op in module.ops:
         if isinstance(op, func.FuncOp) and "ttc.derived" in op.attributes:
@@ -76,7 +76,7 @@ def ports(function: func.FuncOp) -> tuple[list[Port], list[Port]]:
 
 
 def make_function(name: str, arguments: Sequence[tuple[Port, Attribute]], location: Attribute | None = None) -> func.FuncOp:
-    """An entry function with its arguments and an empty body; `finish_function` closes it."""
+    """Return an entry function with its arguments and an empty body; `finish_function` closes it."""
     block = Block(arg_types=[type_ for _, type_ in arguments])
     function = func.FuncOp(name, ([t for _, t in arguments], []), Region(block))
     function.arg_attrs = builtin.ArrayAttr([port.attribute() for port, _ in arguments])
@@ -94,7 +94,7 @@ def finish_function(function: func.FuncOp, results: Sequence[tuple[Port, SSAValu
 
 
 def module_attr(module: builtin.ModuleOp, name: str) -> Any:
-    """A `ttc.<name>` attribute of the module as a plain value; None if absent."""
+    """Return a `ttc.<name>` attribute of the module as a plain value; None if absent."""
     value = module.attributes.get(f"ttc.{name}")
     return None if value is None else plain(value)
 

@@ -79,7 +79,7 @@ class StateOp(LeafOp):
 
 
 def is_unread(op: Operation) -> bool:
-    """Whether an op of ours may be dropped: nothing reads its results, it declares no state, and has no effect."""
+    """Return whether an op of ours may be dropped: nothing reads its results, it declares no state, and has no effect."""
     return isinstance(op, TtcOp) and not isinstance(op, StateOp) and not op.EFFECT and all(r.first_use is None for r in op.results)
 
 

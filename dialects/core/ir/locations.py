@@ -16,19 +16,19 @@ MAX_SOURCES = 32
 
 @lru_cache(maxsize=1 << 14)
 def named_location(name: str) -> Attribute:
-    """The location of an op that came from the source object of that name."""
+    """Return the location of an op that came from the source object of that name."""
     return builtin.NameLoc(builtin.StringAttr(name), builtin.NoneAttr())
 
 
 def fused_location(locations: Iterable[Attribute]) -> Attribute:
-    """One location for an op that replaces several: their first MAX_SOURCES source names, each once, in order."""
+    """Return one location for an op that replaces several: their first MAX_SOURCES source names, each once, in order."""
     names = dict.fromkeys(name for location in locations for name in source_names(location))
     return location_of(tuple(islice(names, MAX_SOURCES)))
 
 
 @lru_cache(maxsize=1 << 12)
 def location_of(names: tuple[str, ...]) -> Attribute:
-    """The location that holds these source names, as they are."""
+    """Return the location that holds these source names, as they are."""
     if len(names) == 1:
         return named_location(names[0])
     return (
@@ -52,6 +52,6 @@ def source_names(location: Attribute) -> tuple[str, ...]:
 
 
 def where(op: Operation) -> str:
-    """The op's source names, for messages; its own name if it has none."""
+    """Return the op's source names, for messages; its own name if it has none."""
     names = source_names(op.location)
     return f"{names[0]}{f' (+{len(names) - 1})' if len(names) > 1 else ''}" if names else op.name

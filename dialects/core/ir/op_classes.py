@@ -14,7 +14,7 @@ OpT = TypeVar("OpT", bound=TtcOp)
 
 
 def collect_ops(package: ModuleType, dialect: str, kind: type[OpT]) -> dict[str, type[OpT]]:
-    """The ops of a dialect by mnemonic: classes of that kind with a name, defined in the modules of its package.
+    """Return the ops of a dialect by mnemonic: classes of that kind with a name, defined in the modules of its package.
 
     Raises E0901 for a name of another dialect, and for one that two classes have.
     """

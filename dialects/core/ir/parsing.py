@@ -99,7 +99,7 @@ class _Parser(Parser):
 
 
 def context(dialects: Iterable[Callable[[], Dialect]] = ()) -> Context:
-    """A context that parses builtin, func, ttc and the dialects given (as factories)."""
+    """Return a context that parses builtin, func, ttc and the dialects given (as factories)."""
     ctx = Context()
     for dialect in (builtin.Builtin, func.Func, CORE):
         ctx.load_dialect(dialect)

@@ -14,7 +14,7 @@ from ttc.dialects.core.plain.weights import Weight, WeightStore
 
 
 def seeded_weights(specs: Mapping[str, Spec], seed: int) -> WeightStore:
-    """A store of random weights: a value depends on its key, its spec and the seed alone."""
+    """Return a store of random weights: a value depends on its key, its spec and the seed alone."""
     store = WeightStore()
     for key, spec in specs.items():
         store.add(key, Weight(spec.shape, spec.dtype, partial(seeded_value, key, spec, seed)))

@@ -36,7 +36,7 @@ def segment_sizes(name: str, kinds: Sequence[str], operands: Sequence[object]) -
 
 @cache
 def segments_attribute(sizes: tuple[int, ...]) -> Attribute:
-    """The attribute that holds the sizes; one object for the same sizes."""
+    """Return the attribute that holds the sizes; one object for the same sizes."""
     made = builtin.DenseArrayBase.from_list(builtin.i32, sizes)
     _MADE[id(made)] = made, sizes
     return made
@@ -47,6 +47,6 @@ _MADE: dict[int, tuple[Attribute, tuple[int, ...]]] = {}
 
 
 def read_segments(held: Attribute) -> tuple[int, ...]:
-    """The sizes that an attribute holds."""
+    """Return the sizes that an attribute holds."""
     made = _MADE.get(id(held))
     return made[1] if made is not None else cast("builtin.DenseArrayBase[builtin.IntegerType]", held).get_values()

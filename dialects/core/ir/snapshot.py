@@ -29,7 +29,7 @@ class Snapshot:
         return len(self._rows)
 
     def kinds(self) -> dict[str, int]:
-        """How many ops of each name there are, by name."""
+        """Return how many ops of each name there are, by name."""
         found: dict[str, int] = {}
         for row in self._rows:
             found[row[0].name] = found.get(row[0].name, 0) + 1

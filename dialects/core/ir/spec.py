@@ -79,7 +79,7 @@ _DTYPES: dict[Attribute, np.dtype] = {type_: dtype for dtype, type_ in _ELEMENT_
 
 
 def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType | StringType:
-    """The IR element type of a numpy dtype.  Raises E0403."""
+    """Return the IR element type of a numpy dtype.  Raises E0403."""
     found = _ELEMENT_TYPES.get(np.dtype(dtype))
     if found is None:
         raise Error("E0403", f"tensors of {dtype} are not supported")
@@ -88,7 +88,7 @@ def element_type(dtype: np.dtype) -> builtin.AnyFloat | builtin.IntegerType | St
 
 @cache
 def tensor_type(spec: Spec) -> builtin.TensorType:
-    """The builtin tensor type of a spec; one object a spec."""
+    """Return the builtin tensor type of a spec; one object a spec."""
     made = builtin.TensorType(element_type(spec.dtype), [builtin.DYNAMIC_INDEX if d == DYNAMIC else d for d in spec.shape])
     _MADE[id(made)] = made, spec
     return made
@@ -99,7 +99,7 @@ _MADE: dict[int, tuple[Attribute, Spec]] = {}
 
 
 def spec_of(type_: Attribute) -> Spec:
-    """The spec of a builtin tensor type.  Raises E0302."""
+    """Return the spec of a builtin tensor type.  Raises E0302."""
     made = _MADE.get(id(type_))
     return made[1] if made is not None else _read_spec(type_)
 

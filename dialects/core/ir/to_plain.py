@@ -18,7 +18,7 @@ from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 
 
 def plain_type(type_: Attribute) -> TensorType:
-    """The plain form of a tensor type of nn or tile.  Raises E0302."""
+    """Return the plain form of a tensor type of nn or tile.  Raises E0302."""
     convert = getattr(type_, "plain_type", None)
     if convert is not None:
         return convert()
@@ -27,13 +27,13 @@ def plain_type(type_: Attribute) -> TensorType:
 
 
 def plain_block(block: Block) -> Function:
-    """A block that ends in a terminator: its arguments are the inputs, the terminator's operands the outputs."""
+    """Return a block that ends in a terminator: its arguments are the inputs, the terminator's operands the outputs."""
     *body, last = block.ops
     return plain_ops(body, list(block.args), list(last.operands))
 
 
 def plain_ops(body: Sequence[Operation], inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Function:
-    """Ops in program order as a plain function of `inputs`."""
+    """Return ops in program order as a plain function of `inputs`."""
     numbers: dict[SSAValue, int] = {value: i for i, value in enumerate(inputs)}
     works: list[Work] = []
     for op in body:
@@ -44,7 +44,7 @@ def plain_ops(body: Sequence[Operation], inputs: Sequence[SSAValue], outputs: Se
 
 
 def plain_work(op: Operation, numbers: dict[SSAValue, int]) -> Work:
-    """One op, given the numbers of the values before it.  Raises E0302 for an op that is not ours."""
+    """Return one op, given the numbers of the values before it.  Raises E0302 for an op that is not ours."""
     if not isinstance(op, TtcOp):
         raise Error("E0302", f"{op.name} cannot be executed")
     attrs = leaf_attrs(op) if isinstance(op, LeafOp) else {k: plain_attr(v) for k, v in op.plain_attrs().items()}
@@ -69,7 +69,7 @@ def leaf_attrs(op: LeafOp) -> dict[str, Plain]:
 
 
 def plain_attr(value: object) -> Plain:
-    """An attribute's plain value as plain functions and JSON hold it: dtypes become names."""
+    """Return an attribute's plain value as plain functions and JSON hold it: dtypes become names."""
     match value:
         case np.dtype():
             return str(value)

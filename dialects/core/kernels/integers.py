@@ -9,10 +9,10 @@ _EXACT = 2**53
 
 
 def sums_are_exact(a: NDArray, b: NDArray, terms: int) -> bool:
-    """Whether every sum of so many products of an element of each array is a float64 number."""
+    """Return whether every sum of so many products of an element of each array is a float64 number."""
     return _bound(a) * _bound(b) * terms < _EXACT
 
 
 def _bound(x: NDArray) -> int:
-    """The largest absolute value of an array of integers."""
+    """Return the largest absolute value of an array of integers."""
     return max(abs(int(x.min(initial=0))), abs(int(x.max(initial=0))))

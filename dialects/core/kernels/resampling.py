@@ -44,7 +44,7 @@ class Taps(NamedTuple):
 
 
 def taps(s: Sampling) -> Taps:
-    """The taps of all samples: places [count, k] inside the dimension, weights [count, k], outside [count]."""
+    """Return the taps of all samples: places [count, k] inside the dimension, weights [count, k], outside [count]."""
     at = positions(s)
     base = np.ceil(at) - 1  # so that the fraction is in (0, 1]: an element hit exactly is its own right neighbour
     fraction = (at - base)[:, None]
@@ -63,7 +63,7 @@ def taps(s: Sampling) -> Taps:
 
 
 def positions(s: Sampling) -> NDArray[np.float64]:
-    """Where in the dimension each sample lies, in elements: [count]."""
+    """Return where in the dimension each sample lies, in elements: [count]."""
     i = np.arange(s.count, dtype=np.float64)
     length = s.scale * s.size
     match s.coordinates:

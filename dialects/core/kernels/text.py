@@ -18,7 +18,7 @@ _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 
 
 def texts(value: Any, what: str) -> NDArray:
-    """An array of text from what a user has: arrays of numpy's text types or of `str`, nested lists, one `str`.  Raises E0801."""
+    """Return an array of text from what a user has: arrays of numpy's text types or of `str`, nested lists, one `str`.  Raises E0801."""
     try:
         array = value if isinstance(value, np.ndarray) else np.array(value, object)
         array = array if array.dtype == STRING else _widened(array, what)
@@ -37,7 +37,7 @@ def _widened(array: NDArray, what: str) -> NDArray:
 
 
 def bounded(array: NDArray, code: str = "E0805", what: str = "a tensor of text") -> NDArray:
-    """The array.  Raises the code if its elements have more than MAX_CHARACTERS together."""
+    """Return the array.  Raises the code if its elements have more than MAX_CHARACTERS together."""
     if sum(map(len, array.ravel().tolist())) > MAX_CHARACTERS:
         raise Error(code, f"{what} has more than {MAX_CHARACTERS} characters")
     return array
@@ -56,7 +56,7 @@ def mapped(function: Callable[..., Any], *arrays: NDArray, dtype: Any = STRING) 
 
 
 def cast(x: NDArray, dtype: np.dtype) -> NDArray:
-    """Numbers as text and text as numbers.  Raises E0802 for text that is none."""
+    """Return numbers as text and text as numbers.  Raises E0802 for text that is none."""
     if x.dtype == dtype:
         return x
     if dtype == STRING:

@@ -41,7 +41,7 @@ class Window(NamedTuple):
         return count - 1 if self.ceil and (count - 1) * self.stride >= size + self.before else count
 
     def reach(self, count: int) -> int:
-        """Elements that the first `count` windows span."""
+        """Return elements that the first `count` windows span."""
         return (count - 1) * self.stride + self.extent
 
 
@@ -102,5 +102,5 @@ def channels_last(dims: Sequence[T], layout: str) -> tuple[T, T, T, T]:
 
 
 def as_layout(n: int, h: int, w: int, c: int, layout: str) -> tuple[int, int, int, int]:
-    """The dimensions of an image in the order of its layout."""
+    """Return the dimensions of an image in the order of its layout."""
     return (n, h, w, c) if layout == "nhwc" else (n, c, h, w)

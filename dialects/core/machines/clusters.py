@@ -54,7 +54,7 @@ class Cluster:
 
     @staticmethod
     def of_text(text: str) -> Cluster:
-        """The cluster that a text stands for.  Raises E0101."""
+        """Return the cluster that a text stands for.  Raises E0101."""
         found = _TEXT.fullmatch(text) if len(text) <= 32 * MAX_LINKS else None
         if found is None:
             raise Error("E0101", f"'{text[:60]}' describes no cluster")
@@ -67,14 +67,14 @@ class Cluster:
         return cluster
 
     def of_target(self, target: Target) -> Target:
-        """The target as a cluster of its chips.  Raises E0101 for chips that cannot be joined."""
+        """Return the target as a cluster of its chips.  Raises E0101 for chips that cannot be joined."""
         if target.is_host or not target.eth_links and self.links:
             raise Error("E0101", f"chips of target {target.name} have no Ethernet links", hint="clusters are of chips that have")
         return replace(target, chips=max(self.chips) + 1, links=self.links)
 
 
 def read_cluster(path: Path) -> Cluster:
-    """The cluster that a file describes.  Raises E0102 for a file that is no YAML mapping, E0101 naming a field that is wrong."""
+    """Return the cluster that a file describes.  Raises E0102 for a file that is no YAML mapping, E0101 naming a field that is wrong."""
     from ttc.dialects.core.machines.target_files import read_document  # with a parser of YAML, the form of descriptors alone
 
     return _Reader(read_document(path), str(path)).cluster()
@@ -94,7 +94,7 @@ class _Reader:
                 raise self.error(key, "is missing", "a cluster has chips and ethernet_connections")
 
     def error(self, field: str, problem: str, hint: str | None = None) -> Error:
-        """An error that names the field."""
+        """Return an error that names the field."""
         return Error("E0101", f"field '{field}' {problem}", where=self.where, hint=hint)
 
     def cluster(self) -> Cluster:
@@ -110,18 +110,18 @@ class _Reader:
         return Cluster(chips, tuple(sorted(reached)), self.links(chips))
 
     def bare(self, item: Any) -> Any:
-        """The number of a chip; some files give it with the number of its bus."""
+        """Return the number of a chip; some files give it with the number of its bus."""
         return next(iter(item)) if isinstance(item, dict) and len(item) == 1 else item
 
     def chip(self, field: str, raw: Any) -> int:
-        """A chip's number.  Raises E0101."""
+        """Return a chip's number.  Raises E0101."""
         try:
             return integer(0, MAX_CHIPS - 1)(raw)
         except ValueError as error:
             raise self.error(field, "names no chip", str(error)) from None
 
     def listed(self, field: str, raw: Any, chips: Sequence[int]) -> int:
-        """The number of a chip of the cluster.  Raises E0101."""
+        """Return the number of a chip of the cluster.  Raises E0101."""
         number = self.chip(field, raw)
         if number not in chips:
             raise self.error(field, f"names chip {number}, which is not among the chips")

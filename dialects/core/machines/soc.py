@@ -36,7 +36,7 @@ _NODE = re.compile(r"(\d{1,3})-(\d{1,3})")
 
 
 def is_soc(raw: dict[Any, Any]) -> bool:
-    """Whether a document is of this form, rather than a list of a target's fields."""
+    """Return whether a document is of this form, rather than a list of a target's fields."""
     return "arch_name" in raw or "functional_workers" in raw
 
 
@@ -63,7 +63,7 @@ class _Reader:
                 raise self.error(key, "is missing")
 
     def error(self, field: str, problem: str, hint: str | None = None) -> Error:
-        """An error that names the field."""
+        """Return an error that names the field."""
         return Error("E0101", f"field '{field}' {problem}", where=self.where, hint=hint)
 
     def value(self, field: str, read: Callable[[Any], Any], raw: Any) -> Any:
@@ -74,7 +74,7 @@ class _Reader:
             raise self.error(field, "is not usable", str(error)) from None
 
     def fields(self, name: str) -> tuple[dict[str, Any], int]:
-        """The target's fields that the descriptor gives, and the number of its workers."""
+        """Return the target's fields that the descriptor gives, and the number of its workers."""
         size = self.size()
         workers = self.nodes("functional_workers", size)
         harvested = self.nodes("harvested_workers", size)
@@ -100,18 +100,18 @@ class _Reader:
         return found | self.features(rows), len(workers | harvested)
 
     def size(self) -> Node:
-        """Columns and rows of the NoC."""
+        """Return columns and rows of the NoC."""
         raw = self.raw["grid"]
         if not isinstance(raw, dict) or set(raw) != {"x_size", "y_size"}:
             raise self.error("grid", "takes x_size and y_size")
         return tuple(self.value(f"grid.{key}", integer(1, MAX_GRID), raw[key]) for key in ("x_size", "y_size"))  # pyright: ignore[reportReturnType]
 
     def nodes(self, field: str, size: Node) -> set[Node]:
-        """The nodes that a field lists; each once, on the NoC."""
+        """Return the nodes that a field lists; each once, on the NoC."""
         return set(self.value(field, lambda raw: items(raw, lambda item: _node(item, size), MAX_NODES), self.raw.get(field, [])))
 
     def channels(self, size: Node) -> tuple[tuple[Node, ...], ...]:
-        """The nodes of each DRAM channel, as many of one as of another."""
+        """Return the nodes of each DRAM channel, as many of one as of another."""
 
         def ports(raw: Any) -> tuple[Node, ...]:
             return items(raw, lambda item: _node(item, size), MAX_PORTS, 1)
@@ -131,7 +131,7 @@ class _Reader:
                 raise self.error(field, f"names node {shared[0][0]}-{shared[0][1]}, which is a worker")
 
     def grid(self, workers: set[Node], harvested: set[Node]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Rows (NoC y) and columns (NoC x) of the workers, which form a rectangle of whole rows."""
+        """Return rows (NoC y) and columns (NoC x) of the workers, which form a rectangle of whole rows."""
         if not workers:
             raise self.error("functional_workers", "leaves no worker")
         columns, rows = sorted({x for x, _ in workers}), sorted({y for _, y in workers})

@@ -24,7 +24,7 @@ REQUIRED = ("name", "arch", "chips", "grid", "tile", "kernels", "formats")
 
 
 def checked(raw: dict[str, Any], where: str) -> dict[str, Any]:
-    """Values of the fields given, each of its type and in its range.  Raises E0101 naming the field."""
+    """Return values of the fields given, each of its type and in its range.  Raises E0101 naming the field."""
     found: dict[str, Any] = {}
     for key, value in raw.items():
         try:
@@ -71,7 +71,7 @@ def check_whole(found: dict[str, Any], where: str) -> None:
 
 
 def integer(low: int, high: int) -> Reader:
-    """A whole number in [low, high]; neither text nor a boolean."""
+    """Return a whole number in [low, high]; neither text nor a boolean."""
 
     def read(raw: Any) -> int:
         if type(raw) is not int or not low <= raw <= high:
@@ -82,7 +82,7 @@ def integer(low: int, high: int) -> Reader:
 
 
 def number(low: float, high: float) -> Reader:
-    """A number in [low, high]."""
+    """Return a number in [low, high]."""
 
     def read(raw: Any) -> float:
         if type(raw) not in (int, float) or not low <= raw <= high:
@@ -93,7 +93,7 @@ def number(low: float, high: float) -> Reader:
 
 
 def items(raw: Any, read: Reader, most: int, least: int = 0) -> tuple[Any, ...]:
-    """A list of least to most items without repetition."""
+    """Return a list of least to most items without repetition."""
     if not isinstance(raw, list | tuple) or not least <= len(raw) <= most:
         raise ValueError(f"it takes a list of {least} to {most} items")
     found = tuple(read(item) for item in raw)
@@ -103,7 +103,7 @@ def items(raw: Any, read: Reader, most: int, least: int = 0) -> tuple[Any, ...]:
 
 
 def word(choices: tuple[str, ...]) -> Reader:
-    """One of a few words."""
+    """Return one of a few words."""
 
     def read(raw: Any) -> str:
         if not isinstance(raw, str) or raw not in choices:

@@ -41,7 +41,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_fields(path: str) -> tuple[dict[str, Any], int | None]:
-    """Fields of the target that a file describes, and the number of its workers, harvested ones included, if it lists them.
+    """Return fields of the target that a file describes, and the number of its workers, harvested ones included, if it lists them.
 
     The target is called as the file is, unless the file names it.  Raises E0102 for a file that cannot be read or is no YAML mapping,
     E0101 for a field of an SoC descriptor that is missing, unknown or out of its range, and for a cluster.

@@ -111,7 +111,7 @@ class Target:
         return self.dram_channel_bytes_per_second / self.clock_hz
 
     def accumulator(self, format: str) -> str:
-        """The widest format in which results of a format are accumulated: Float32, or the 16-bit one with exponents as wide."""
+        """Return the widest format in which results of a format are accumulated: Float32, or the 16-bit one with exponents as wide."""
         if self.wide_accumulation:
             return "Float32"
         return "Float16" if format in SHORT_EXPONENTS else "Float16_b"
@@ -132,7 +132,7 @@ def _data(folder: str, name: str) -> dict[str, Any]:
 
 
 def target_names() -> list[str]:
-    """Names of the targets that come with ttc."""
+    """Return names of the targets that come with ttc."""
     return _names("targets")
 
 
@@ -142,12 +142,12 @@ def arch_names() -> list[str]:
 
 
 def is_target_file(name: str) -> bool:
-    """Whether `--target` names a descriptor file instead of a machine that comes with ttc."""
+    """Return whether `--target` names a descriptor file instead of a machine that comes with ttc."""
     return PurePath(name).suffix.lower() in FILE_SUFFIXES or "/" in name
 
 
 def target_label(name: str) -> str:
-    """What archives and IR call the target: a descriptor file goes by its stem, so that no path is recorded."""
+    """Return what archives and IR call the target: a descriptor file goes by its stem, so that no path is recorded."""
     return PurePath(name).stem if is_target_file(name) else name
 
 
@@ -159,7 +159,7 @@ def _builtin(name: str) -> Target:
 
 
 def load_target(name: str) -> Target:
-    """The target of that name, or the one that a descriptor file describes.  Raises E0101, E0102."""
+    """Return the target of that name, or the one that a descriptor file describes.  Raises E0101, E0102."""
     if is_target_file(name):
         from ttc.dialects.core.machines.target_files import read_fields  # with a parser of YAML, the form of descriptors alone
 
@@ -171,7 +171,7 @@ def load_target(name: str) -> Target:
 
 
 def target_of(raw: dict[str, Any], where: str) -> Target:
-    """A target from raw values of its fields, each checked.  Raises E0101 naming the field."""
+    """Return a target from raw values of its fields, each checked.  Raises E0101 naming the field."""
     known = [f.name for f in fields(Target)]
     for key in raw:
         if key not in known:
@@ -182,7 +182,7 @@ def target_of(raw: dict[str, Any], where: str) -> Target:
 
 
 def described(target: Target) -> dict[str, Any]:
-    """The fields of a target as plain values, from which `target_of` makes an equal one."""
+    """Return the fields of a target as plain values, from which `target_of` makes an equal one."""
     return {f.name: getattr(target, f.name) for f in fields(Target)}
 
 
@@ -190,7 +190,7 @@ def described(target: Target) -> dict[str, Any]:
 
 
 def complete(raw: dict[str, Any], where: str, workers: int | None = None) -> dict[str, Any]:
-    """Fields of a target with those of its architecture where it says nothing.
+    """Return fields of a target with those of its architecture where it says nothing.
 
     workers: cores of the chip, harvested ones included; those of a whole chip if not given.  Raises E0101 for an unknown architecture.
     """
@@ -214,7 +214,7 @@ def complete(raw: dict[str, Any], where: str, workers: int | None = None) -> dic
 
 
 def reserved_bytes(arch: str, channels: int, workers: int) -> int:
-    """Bytes at the bottom of each DRAM channel that belong to the runtime.
+    """Return bytes at the bottom of each DRAM channel that belong to the runtime.
 
     Metadata of epochs, then in each slot a binary of every worker and Ethernet core that the channel serves, then the programs of queue
     updates.  Cores count whether harvested or not, spread evenly over the channels.  The formula is the reference runtime's but for two

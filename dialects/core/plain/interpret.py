@@ -108,12 +108,12 @@ class Body(RegionBody):
 
 @cache
 def kernels(dialect: str) -> RuleTable[Kernel]:
-    """The numpy kernels of dialect `nn` or `tile` by op mnemonic: the table of `ttc.dialects.<dialect>.kernels`."""
+    """Return the numpy kernels of dialect `nn` or `tile` by op mnemonic: the table of `ttc.dialects.<dialect>.kernels`."""
     return importlib.import_module(f"ttc.dialects.{dialect}.kernels").KERNELS
 
 
 def kernel(op: str) -> Kernel:
-    """The numpy kernel of an op by its full name.  Raises E0302."""
+    """Return the numpy kernel of an op by its full name.  Raises E0302."""
     dialect, _, mnemonic = op.partition(".")
     table = kernels(dialect) if dialect in _EXECUTABLE else None
     found = None if table is None else table.get(mnemonic)
@@ -167,7 +167,7 @@ def ready(work: Work, execute: Execute, resolve: Resolver | None) -> Callable[[S
 
 
 def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> Iterator[_Step]:
-    """The ops of a region as steps.  Kernels are looked up, and literals made, once; other arithmetic runs whole ops."""
+    """Yield the ops of a region as steps.  Kernels are looked up, and literals made, once; other arithmetic runs whole ops."""
     last_use = function.last_use()
     for index, work in enumerate(function.works):
         done = tuple(i for i in dict.fromkeys(work.operands) if i is not None and last_use.get(i) == index)
@@ -183,12 +183,12 @@ def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> It
 
 
 def _is_plain(work: Work, execute: Execute) -> bool:
-    """Whether an op is one call of its kernel."""
+    """Return whether an op is one call of its kernel."""
     return execute in (run_work, run_unrounded) and work.body is None and not work.op.startswith("ttc.")
 
 
 def _bodies(work: Work, resolve: Resolver | None, execute: Execute) -> dict[str, tuple[Body, ...]]:
-    """The argument of its kernel that an op with regions has besides its attributes."""
+    """Return the argument of its kernel that an op with regions has besides its attributes."""
     return {"bodies": tuple(Body(function, resolve, execute) for function in work.bodies)} if work.bodies else {}
 
 

@@ -51,7 +51,7 @@ class Weight:
         return self._value is not None
 
     def value(self) -> NDArray:
-        """The value, of exactly this shape and dtype; read-only."""
+        """Return the value, of exactly this shape and dtype; read-only."""
         if self._value is None:
             value = self.load()
             if value.shape != self.shape or value.dtype != self.dtype:
@@ -80,7 +80,7 @@ class WeightStore:
         self._known = known
 
     def copy(self) -> WeightStore:
-        """A store of the same weights, to which others can be added."""
+        """Return a store of the same weights, to which others can be added."""
         made = WeightStore(self._known)
         made._weights = dict(self._weights)
         return made
@@ -111,5 +111,5 @@ class WeightStore:
         self.add(key, Weight(value.shape, value.dtype, lambda: value, derived))
 
     def fresh(self, stem: str) -> str:
-        """A key that is not taken: the stem, or the stem with a number."""
+        """Return a key that is not taken: the stem, or the stem with a number."""
         return self._names.of(stem, self._weights)

@@ -55,7 +55,7 @@ class PlacementRule:
     policy: str | None = None
 
     def matches(self, kind: str, names: Sequence[str]) -> bool:
-        """Whether the rule is about an op of this kind with these source names."""
+        """Return whether the rule is about an op of this kind with these source names."""
         return fits(self.op, kind) and (self.name == "*" or any(fits(self.name, name) for name in names))
 
     @property
@@ -84,7 +84,7 @@ AnyRule = PlacementRule | QueueRule
 
 
 def settle(rules: Sequence[PlacementRule], kind: str, names: Sequence[str]) -> PlacementRule:
-    """All that the rules say of an op; a later rule overrides an earlier one."""
+    """Return all that the rules say of an op; a later rule overrides an earlier one."""
     found = PlacementRule()
     for rule in rules:
         if rule.matches(kind, names):
@@ -93,7 +93,7 @@ def settle(rules: Sequence[PlacementRule], kind: str, names: Sequence[str]) -> P
 
 
 def rule_of_text(text: str) -> AnyRule:
-    """The rule that a line stands for.  Raises E0101."""
+    """Return the rule that a line stands for.  Raises E0101."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -111,7 +111,7 @@ def _value(key: str, text: str) -> object:
 
 
 def rule_of(table: Mapping[str, Any], where: str) -> AnyRule:
-    """The rule that a TOML table is.  Raises E0101 for unknown keys and unusable values, at `where`."""
+    """Return the rule that a TOML table is.  Raises E0101 for unknown keys and unusable values, at `where`."""
     if not isinstance(table, Mapping):
         raise Error("E0101", "a rule of placement is a table", where=where, hint="write [[placement]]")
     kind, known = (QueueRule, QUEUE_KEYS) if "queue" in table else (PlacementRule, (*PATTERNS, *SETTINGS))

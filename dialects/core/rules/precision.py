@@ -50,7 +50,7 @@ class PrecisionRule:
     """Settings of the computation, which a netlist holds; the others are formats at the borders of ops."""
 
     def matches(self, kinds: Sequence[str], names: Sequence[str]) -> bool:
-        """Whether the rule is about an op of these kinds and source names."""
+        """Return whether the rule is about an op of these kinds and source names."""
         return any(fits(self.op, kind) for kind in kinds) and (self.name == "*" or any(fits(self.name, name) for name in names))
 
     @property
@@ -66,7 +66,7 @@ class PrecisionRule:
 
     @staticmethod
     def of_text(text: str) -> PrecisionRule:
-        """The rule that `text` stands for.  Raises E0101."""
+        """Return the rule that `text` stands for.  Raises E0101."""
         try:
             words = shlex.split(text)
         except ValueError as error:
@@ -75,7 +75,7 @@ class PrecisionRule:
 
     @staticmethod
     def of(table: Mapping[str, Any], where: str) -> PrecisionRule:
-        """The rule that a TOML table is.  Raises E0101 for unknown keys and unusable values, at `where`."""
+        """Return the rule that a TOML table is.  Raises E0101 for unknown keys and unusable values, at `where`."""
         if not isinstance(table, Mapping):
             raise Error("E0101", "a rule of precision is a table", where=where, hint="write [[precision]]")
         for key, value in table.items():
@@ -98,7 +98,7 @@ def _check_value(key: str, value: object, where: str) -> None:
 
 
 def _known(key: str) -> Sequence[str]:
-    """Values that a setting takes; none for a pattern, which takes any."""
+    """Return values that a setting takes; none for a pattern, which takes any."""
     if key in PATTERNS:
         return ()
     if key == "fidelity":
@@ -116,12 +116,12 @@ def settle(rules: Sequence[PrecisionRule], kinds: Sequence[str], names: Sequence
 
 
 def width(format_: str) -> int:
-    """Bytes that the numbers of a 32 x 32 tile take: what makes one format wider than another."""
+    """Return bytes that the numbers of a 32 x 32 tile take: what makes one format wider than another."""
     return format_named(format_).data_bytes(32, 32)
 
 
 def exactly(name: str) -> str:
-    """The pattern that matches this name alone."""
+    """Return the pattern that matches this name alone."""
     return escape(name)
 
 

@@ -33,7 +33,7 @@ class QueueRule:
         return shlex.join(f"{key}={value}" for key, value in found.items() if value is not None)
 
     def matches(self, names: Iterable[str]) -> bool:
-        """Whether one of a queue's names is meant."""
+        """Return whether one of a queue's names is meant."""
         return any(fits(self.queue, name) for name in names)
 
 
@@ -43,7 +43,7 @@ def names_of(name: str, kind: str, sources: Iterable[str]) -> tuple[str, ...]:
 
 
 def settle(rules: Sequence[QueueRule], names: Sequence[str]) -> QueueRule:
-    """All that the rules say of a queue with these names; a later rule overrides an earlier one, setting by setting."""
+    """Return all that the rules say of a queue with these names; a later rule overrides an earlier one, setting by setting."""
     found = {f.name: None for f in fields(QueueRule)} | {"queue": names[0]}
     for rule in rules:
         if rule.matches(names):

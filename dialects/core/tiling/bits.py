@@ -22,7 +22,7 @@ WIDTHS = (16, 32)
 
 
 def pack_tiles(values: NDArray, format: Format, tile: tuple[int, int] = (32, 32), alignment: int = 32, rounding: Rounding = "rne") -> bytes:
-    """Tiles of a matrix [rows, columns] or of matrices [t, rows, columns], row by row, padded with zeros to whole tiles.
+    """Return tiles of a matrix [rows, columns] or of matrices [t, rows, columns], row by row, padded with zeros to whole tiles.
 
     Args:    alignment: of every tile, in bytes.  rounding: to the format.
     Raises:  E0602 for other ranks and for tiles that no device has.
@@ -42,7 +42,7 @@ def pack_tiles(values: NDArray, format: Format, tile: tuple[int, int] = (32, 32)
 def unpack_tiles(
     packed: bytes | memoryview, shape: tuple[int, ...], format: Format, tile: tuple[int, int] = (32, 32), alignment: int = 32
 ) -> NDArray:
-    """The matrices of that shape that `pack_tiles` made tiles of, in the format's compute dtype.
+    """Return the matrices of that shape that `pack_tiles` made tiles of, in the format's compute dtype.
 
     Raises:  E0602 if the bytes are not as many as the tiles take; headers are not looked at.
     """
@@ -59,7 +59,7 @@ def unpack_tiles(
 
 
 def face_rows(values: NDArray, tile: tuple[int, int], *, faces: bool) -> NDArray:
-    """Rows of faces, or of tiles, in the order of memory: [tiles, rows, columns], padded with zeros."""
+    """Return rows of faces, or of tiles, in the order of memory: [tiles, rows, columns], padded with zeros."""
     t, down, across = _grid(values.shape, tile)
     height, width = tile
     rows, columns = values.shape[-2:]
@@ -72,7 +72,7 @@ def face_rows(values: NDArray, tile: tuple[int, int], *, faces: bool) -> NDArray
 
 
 def matrices(rows: NDArray, shape: tuple[int, ...], tile: tuple[int, int], *, faces: bool) -> NDArray:
-    """The inverse of `face_rows`: matrices of that shape, padding cut off."""
+    """Return the inverse of `face_rows`: matrices of that shape, padding cut off."""
     t, down, across = _grid(shape, tile)
     height, width = tile
     face = _row_width(tile, faces)

@@ -71,7 +71,7 @@ class Entries(NamedTuple):
 
 
 def decoded(words: NDArray, codes: Codes, matrices: int) -> Entries:
-    """What a stream of codes says of so many matrices.  Raises E0802 if it makes no sense."""
+    """Return what a stream of codes says of so many matrices.  Raises E0802 if it makes no sense."""
     codes.check()
     found: list[tuple[int, int, int, int]] = []
     at, base, matrix = 0, 0, 0
@@ -105,7 +105,7 @@ def _words(words: NDArray, at: int, count: int) -> NDArray:
 
 
 def _tiles(words: NDArray, codes: Codes, where: tuple[int, int, int]) -> Iterator[tuple[int, int, int, int]]:
-    """Tiles of one block, in the order of its rows."""
+    """Yield tiles of one block, in the order of its rows."""
     matrix, block, strip = where
     before = (-1, -1)
     for word in words.tolist():
@@ -169,7 +169,7 @@ def encoded(elements: Elements, matrices: int, cores: int, mblock_m: int, u_rt: 
 
 
 def _of_core(elements: Elements, core: int, height: int) -> tuple[NDArray, NDArray, NDArray]:
-    """Places (matrix, row and column in tiles) of a core's elements, their places within tiles, and their values."""
+    """Return places (matrix, row and column in tiles) of a core's elements, their places within tiles, and their values."""
     own = elements.row // (height * SIDE) == core
     matrix, row, column = (part[own] for part in elements[:3])
     row = row - core * height * SIDE
@@ -178,7 +178,7 @@ def _of_core(elements: Elements, core: int, height: int) -> tuple[NDArray, NDArr
 
 
 def _distinct(places: NDArray, inner: NDArray, values: NDArray, matrices: int, height: int, u_kt: int) -> tuple[NDArray, Entries]:
-    """A core's distinct tiles, the zero tile first, and which stand where."""
+    """Return a core's distinct tiles, the zero tile first, and which stand where."""
     wide = int(places[:, 2].max(initial=0)) + 1
     keys, which = np.unique((places[:, 0] * height + places[:, 1]) * wide + places[:, 2], return_inverse=True)
     where = np.column_stack([keys // wide // height, keys // wide % height, keys % wide])
@@ -193,7 +193,7 @@ def _distinct(places: NDArray, inner: NDArray, values: NDArray, matrices: int, h
 
 
 def _empty_rows(where: NDArray, matrices: int, height: int) -> NDArray:
-    """A zero tile for each row of tiles without any, below a column that its matrix reads anyway."""
+    """Return a zero tile for each row of tiles without any, below a column that its matrix reads anyway."""
     filled = np.zeros((matrices, height), np.bool_)
     filled[where[:, 0], where[:, 1]] = True
     column = np.zeros(matrices, np.int64)
@@ -256,7 +256,7 @@ class _Writer:
         self.words += [strip & 0xFFFF, strip >> WORD_BITS | last_of_matrix * _LAST_OF_MATRIX, blocks, *body]
 
     def finished(self) -> NDArray:
-        """All words, in whole tiles."""
+        """Return all words, in whole tiles."""
         self._end_tile()
         return np.array(self.words, "<u2")
 

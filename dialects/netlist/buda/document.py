@@ -169,7 +169,7 @@ class _Composer:
         return Document(self.name, root, tuple(self.twice), tuple(self.again))
 
     def collection(self, opened: Any) -> Node:
-        """The map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose.
+        """Return the map or list that an event opens, with all in it: no recursion, as the depth of the file is not ours to choose.
 
         One loop for all events, as most of the time of a check goes by here.
         """
@@ -258,7 +258,7 @@ class _Composer:
         return True
 
     def own(self, table: Table, key: str, known: CollectionT) -> CollectionT:
-        """A map or list of a field to which more can be added: a copy, as an alias may stand for it elsewhere, the first time."""
+        """Return a map or list of a field to which more can be added: a copy, as an alias may stand for it elsewhere, the first time."""
         if id(known) in self.joined:
             return known
         copy = replace(known, values=known.values.copy(), lines=known.lines.copy())
@@ -267,13 +267,13 @@ class _Composer:
         return copy
 
     def name_of(self, value: Node, line: int) -> str:
-        """A key, from a scalar."""
+        """Return a key, from a scalar."""
         if isinstance(value, Table | Items):
             raise Error("E0611", "a key is a map or a list, not a name", where=f"{self.name}:{line}")
         return "" if value is None else str(value)
 
     def scalar(self, event: Any) -> str | None:
-        """A text; None where there is no value."""
+        """Return a text; None where there is no value."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise self.limit(f"more than {MAX_NODES} values", event.start_mark.line + 1)
@@ -286,7 +286,7 @@ class _Composer:
         return value
 
     def alias(self, event: Any) -> Node:
-        """The node that an alias names; all of it counts again, so that few lines cannot stand for billions."""
+        """Return the node that an alias names; all of it counts again, so that few lines cannot stand for billions."""
         line = event.start_mark.line + 1
         if event.anchor not in self.anchors:
             raise Error("E0611", f"alias '*{event.anchor}' names no node before it", where=f"{self.name}:{line}")
@@ -301,5 +301,5 @@ class _Composer:
             raise self.limit(f"more than {MAX_NODES} values, aliases expanded", line)
 
     def limit(self, message: str, line: int) -> Error:
-        """A file larger than any netlist."""
+        """Return a file larger than any netlist."""
         return Error("E0611", message, where=f"{self.name}:{line}")

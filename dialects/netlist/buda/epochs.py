@@ -37,7 +37,7 @@ class Epoch:
 
 
 def epochs_of(netlist: Netlist) -> dict[str, Epoch]:
-    """The epoch of every graph, by graph.  Raises E0601 for values that do not exist, E0608 for graphs that cannot run together."""
+    """Return the epoch of every graph, by graph.  Raises E0601 for values that do not exist, E0608 for graphs that cannot run together."""
     members: dict[int | str, list[Graph]] = {}
     for graph in netlist.graphs.values():
         members.setdefault(graph.name if graph.epoch is None else graph.epoch, []).append(graph)
@@ -59,7 +59,7 @@ def work_of(op: Op) -> int:
 
 
 def elements_of(op: Op) -> int:
-    """Elements that an op has in memory at a time, at most: its inputs, and twice its largest result."""
+    """Return elements that an op has in memory at a time, at most: its inputs, and twice its largest result."""
     results = [type_.elements for work in op.work.works for type_ in work.results]
     return sum(type_.elements for type_ in op.work.inputs) + 2 * max(results, default=0)
 
@@ -90,7 +90,7 @@ def epoch_of(graphs: list[Graph], netlist: Netlist) -> Epoch:
 
 
 def _ordered(ops: list[Op], owners: Mapping[str, str], writes: Mapping[str, tuple[str, ...]], netlist: Netlist) -> list[Op]:
-    """Ops after the ops that they read, and where that is possible after those that write a queue of theirs in the same epoch."""
+    """Return ops after the ops that they read, and where that is possible after those that write a queue of theirs in the same epoch."""
     writers = {queue: op for op, queues in writes.items() for queue in queues if op in owners and netlist.queues[queue].type == "queue"}
     direct = {op.name: [name for name in op.inputs if name in owners] for op in ops}
     for op in ops:

@@ -30,7 +30,7 @@ Instances = dict[str, tuple[str, Devices]]
 
 
 def from_netlist(netlist: Netlist) -> BudaNetlist:
-    """The form, in normal form.
+    """Return the form, in normal form.
 
     Raises E0503 naming the op that Buda lacks or whose numeric variant it lacks; E0609 for settings that are none, or that say something
     else than the work of their op.
@@ -82,7 +82,7 @@ def _means(op: BudaOp, fused: FusedOp | None, work: Function, arch: str) -> bool
 
 
 def derived(netlist: Netlist, failures: dict[str, Error]) -> BudaNetlist:
-    """The form that the netlist's own fields imply, instances apart, in normal form.
+    """Return the form that the netlist's own fields imply, instances apart, in normal form.
 
     failures: why works cannot be read, by op: their type and attributes are left to settings.
     """
@@ -104,7 +104,7 @@ def derived(netlist: Netlist, failures: dict[str, Error]) -> BudaNetlist:
 
 
 def on_host(graph: Graph) -> bool:
-    """Whether a graph's ops run on the host."""
+    """Return whether a graph's ops run on the host."""
     return any(isinstance(op.place, Host) for op in graph.ops)
 
 
@@ -131,7 +131,7 @@ class _FusedOps:
         self._names: dict[str, str] = {}
 
     def name(self, fused: FusedOp, wanted: str | None) -> str:
-        """The name under which a fused op is an entry; wanted: as the text had it."""
+        """Return the name under which a fused op is an entry; wanted: as the text had it."""
         identity = repr(replace(fused, name=""))
         name = wanted or self._names.get(identity)
         if name is None:

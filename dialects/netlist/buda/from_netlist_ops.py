@@ -16,7 +16,7 @@ from ttc.dialects.netlist.sizes import tile_shape
 
 
 def queue_form(queue: Queue, writer: str | None) -> BudaQueue:
-    """The queue; writer: op on the device that fills it."""
+    """Return the queue; writer: op on the device that fills it."""
     flat = tile_shape(queue.tensor.layout) is None
     blocking = queue.blocking or _whole(queue.tensor)
     return BudaQueue(
@@ -40,13 +40,13 @@ def queue_form(queue: Queue, writer: str | None) -> BudaQueue:
 
 
 def _whole(tensor: TensorType) -> Blocking:
-    """The blocks of a tensor in rows that lies in one buffer: micro blocks of one tile."""
+    """Return the blocks of a tensor in rows that lies in one buffer: micro blocks of one tile."""
     lead = (1, 1, *tensor.shape)
     return Blocking(prod(lead[:-2]), (-(-lead[-2] // TILE[0]), -(-lead[-1] // TILE[1])), (1, 1))
 
 
 def op_form(op: Op, types: Mapping[str, TensorType], failures: dict[str, Error]) -> tuple[BudaOp, FusedOp | None]:
-    """The op, and the fused op that it runs, if its work says so.
+    """Return the op, and the fused op that it runs, if its work says so.
 
     Args:    types: of what ops read.  failures: by op, why its work cannot be read; such an op has its type and no more.
     Raises:  E0503 for an op on the host.
@@ -103,7 +103,7 @@ def _read(op: Op, failures: dict[str, Error]) -> OpForm:
 
 
 def _cells(result: TensorType, blocking: Blocking) -> tuple[int, int]:
-    """The grid that the blocks imply."""
+    """Return the grid that the blocks imply."""
     height, width = tile_shape(result.layout) or TILE
     rows, columns = (blocking.mblock[i] * blocking.ublock[i] for i in (0, 1))
     return max(result.shape[-2] // (rows * height), 1), max(result.shape[-1] // (columns * width), 1)
@@ -116,7 +116,7 @@ def _buffered_blocks(op: Op, blocking: Blocking) -> int:
 
 
 def _least_tiles(op: Op, type_: str, blocking: Blocking, inputs: int) -> tuple[int, ...] | None:
-    """What buffers of inputs hold where it is more than kernels buffer anyway."""
+    """Return what buffers of inputs hold where it is more than kernels buffer anyway."""
     tiles = {b.role: b.tiles * b.copies for b in op.buffers}
     found: Sequence[int] = [tiles.get(f"in{i}", 0) for i in range(inputs)]
     usual = [usual_input_tiles(type_, op.inner, i, blocking) for i in range(inputs)]

@@ -35,7 +35,7 @@ ZERO = "$c_zero"
 
 
 def program_form(program: model.Program, types: Mapping[str, str]) -> BudaProgram:
-    """The program, step by step.  types: of queues by name; normalising leaves out what is the default for them."""
+    """Return the program, step by step.  types: of queues by name; normalising leaves out what is the default for them."""
     return BudaProgram(program.name, tuple([_step(instruction) for instruction in program.instructions]))
 
 
@@ -67,7 +67,7 @@ def _text(value: object) -> str | None:
 
 
 def made_programs(program: model.Program, netlist: Netlist) -> list[BudaProgram]:
-    """The programs of Buda that do what one of ours does, one for each part between graphs on the host.
+    """Return the programs of Buda that do what one of ours does, one for each part between graphs on the host.
 
     Raises E0503 for a loop around a graph on the host, and for a stash that another program reads as well.
     """
@@ -134,7 +134,7 @@ class _Maker:
         self.gone: dict[int, list[str]] = {}
 
     def program(self, name: str, part: list[tuple[int, Instruction]]) -> BudaProgram:
-        """The program of those instructions."""
+        """Return the program of those instructions."""
         epochs = [epoch for epoch, step in part if step.opcode == "execute"]
         for queue, (first, last) in self.lives:
             if epochs[0] <= first and last <= epochs[-1]:
@@ -187,12 +187,12 @@ class _Maker:
 
 
 def dynamic(queue: Queue) -> bool:
-    """Whether a program allocates and frees a queue: it lies between epochs, and other queues may use its memory at other times."""
+    """Return whether a program allocates and frees a queue: it lies between epochs, and other queues may use its memory at other times."""
     return queue.kind == "edge" and queue.type == "queue" and queue.lifetime is not None
 
 
 def _kept(queue: Queue, graph: Graph) -> bool:
-    """Whether all readers of a queue in the graph hold their share of it in L1: it is then loaded before the first microbatch.
+    """Return whether all readers of a queue in the graph hold their share of it in L1: it is then loaded before the first microbatch.
 
     For one microbatch alone it is not: what the first ops read would wait for what the last ones do.
     """

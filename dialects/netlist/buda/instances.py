@@ -44,7 +44,7 @@ def expanded(netlist: BudaNetlist) -> BudaNetlist:
 
 
 def instances_of(netlist: BudaNetlist) -> tuple[dict[str, tuple[str, Devices]], dict[str, tuple[str, Devices]]]:
-    """Queues and graphs that are instances: name -> (name of the entry, its devices)."""
+    """Return queues and graphs that are instances: name -> (name of the entry, its devices)."""
 
     def found(items: Mapping[str, BudaQueue] | Mapping[str, BudaGraph]) -> dict[str, tuple[str, Devices]]:
         return {
@@ -58,7 +58,7 @@ def instances_of(netlist: BudaNetlist) -> tuple[dict[str, tuple[str, Devices]], 
 
 
 def instance(name: str, device: int) -> str:
-    """The name of an instance."""
+    """Return the name of an instance."""
     return f"{name}.{device}"
 
 

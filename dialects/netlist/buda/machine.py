@@ -30,5 +30,5 @@ def arch_of(archs: tuple[str, ...], wanted: str | None = None) -> str:
 
 
 def machine(arch: str, chips: int) -> Target:
-    """A machine of so many whole chips of an architecture, under the architecture's name."""
+    """Return a machine of so many whole chips of an architecture, under the architecture's name."""
     return target_of(complete({"name": arch, "arch": arch, "chips": chips}, arch), arch)

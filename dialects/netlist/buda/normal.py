@@ -28,7 +28,7 @@ MERGED = ("var", "staticvar", "param", "allocate_queue", "deallocate_queue")
 
 
 def normalised(netlist: BudaNetlist) -> BudaNetlist:
-    """The normal form; see the file's own words."""
+    """Return the normal form; see the file's own words."""
     queues = {name: normal_queue(queue) for name, queue in netlist.queues.items()}
     fused = {
         name: replace(op, schedules=tuple(tuple(map(_sub_op, schedule)) for schedule in op.schedules))
@@ -46,7 +46,7 @@ def normalised(netlist: BudaNetlist) -> BudaNetlist:
 
 
 def differences(a: BudaNetlist, b: BudaNetlist, most: int = 8) -> list[str]:
-    """Where two netlists in normal form differ: `queue 'x': entries`, and so on; at most so many."""
+    """Return where two netlists in normal form differ: `queue 'x': entries`, and so on; at most so many."""
     found: list[str] = []
     for what in ("queues", "graphs", "programs", "fused_ops"):
         found.extend(_between(what, getattr(a, what), getattr(b, what)))
@@ -68,7 +68,7 @@ def _between(what: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterable[
 
 
 def normal_queue(queue: BudaQueue) -> BudaQueue:
-    """A queue with the defaults of its fields."""
+    """Return a queue with the defaults of its fields."""
     return replace(
         queue,
         ublock_order=queue.ublock_order or "r",
@@ -90,7 +90,7 @@ def _graph(graph: BudaGraph) -> BudaGraph:
 
 
 def normal_op(op: BudaOp) -> BudaOp:
-    """An op with the defaults of its fields."""
+    """Return an op with the defaults of its fields."""
     return replace(
         op,
         grid_transpose=bool(op.grid_transpose),

@@ -25,7 +25,7 @@ INPUT_FIELDS: dict[str, tuple[str, Convert]] = {"tms": ("input_tms", tms), "pad"
 
 
 def read_netlist(source: Path | bytes, name: str | None = None) -> BudaNetlist:
-    """The netlist in a file or in its bytes; name: what messages call it.
+    """Return the netlist in a file or in its bytes; name: what messages call it.
 
     Raises E0102 and E0611 as `read_document` does, and the first fault of form with how many more there are.
     """
@@ -47,7 +47,7 @@ class DocumentReader(FieldReader):
     """Makes the form of one document."""
 
     def read(self) -> tuple[BudaNetlist, list[Violation]]:
-        """The netlist and the faults."""
+        """Return the netlist and the faults."""
         root = self.document.root
         if not isinstance(root, Table) or not root.values:
             message = (
@@ -90,7 +90,7 @@ class DocumentReader(FieldReader):
         return tuple(arch.lower() for arch in found.get("arch", ()))
 
     def section(self, root: Table, name: str) -> Table | None:
-        """A section that is a map; an empty one is None."""
+        """Return a section that is a map; an empty one is None."""
         node = root.values.get(name)
         if node is not None and not isinstance(node, Table):
             self.found.add("E0612", self.place(root.lines[name]), f"section {name} is a map, not {shown(node)}")
@@ -98,7 +98,7 @@ class DocumentReader(FieldReader):
         return node
 
     def named(self, root: Table, section: str, kind: str, read: Any) -> list[Any]:
-        """The members of a section, each a map under its name."""
+        """Return the members of a section, each a map under its name."""
         table = self.section(root, section)
         members = []
         for name, node in table.values.items() if table is not None else ():
@@ -110,7 +110,7 @@ class DocumentReader(FieldReader):
         return members
 
     def queue(self, name: str, table: Table, line: int) -> BudaQueue:
-        """A queue.  Of the addresses only those of its location count."""
+        """Return a queue.  Of the addresses only those of its location count."""
         values = self.fields(table, QUEUE, f"queue '{name}'")
         spaces = {space: values.pop(space) for space in ("dram", "host") if space in values}
         if spaces:
@@ -118,7 +118,7 @@ class DocumentReader(FieldReader):
         return BudaQueue(name, **values, lines=_with_own(table, line))
 
     def graph(self, name: str, table: Table, line: int) -> BudaGraph:
-        """A graph: its fields, and its ops, which are all the maps in it."""
+        """Return a graph: its fields, and its ops, which are all the maps in it."""
         ops = {key: node for key, node in table.values.items() if isinstance(node, Table)}
         rest = Table(table.line, {key: node for key, node in table.values.items() if key not in ops}, table.lines)
         values = self.fields(rest, GRAPH, f"graph '{name}'")
@@ -126,7 +126,7 @@ class DocumentReader(FieldReader):
         return BudaGraph(name, **values, ops=members, lines=_with_own(table, line))
 
     def op(self, name: str, table: Table, line: int) -> BudaOp:
-        """An op of a graph."""
+        """Return an op of a graph."""
         what = f"op '{name}'"
         values: dict[str, Any] = {}
         for key, node in table.values.items():
@@ -151,7 +151,7 @@ class DocumentReader(FieldReader):
             values.setdefault(name, {})[int(match[1])] = value
 
     def programs(self, root: Table) -> dict[str, BudaProgram]:
-        """The programs: a list of maps with one program each."""
+        """Return the programs: a list of maps with one program each."""
         node = root.values.get("programs")
         if node is None:
             return {}
@@ -175,7 +175,7 @@ class DocumentReader(FieldReader):
     # ---- fused ops -----------------------------------------------------------------------------------------------------------------
 
     def fused_op(self, name: str, table: Table, line: int) -> FusedOp:
-        """A fused op: schedules of sub-ops."""
+        """Return a fused op: schedules of sub-ops."""
         what = f"fused op '{name}'"
         rest = Table(table.line, {key: node for key, node in table.values.items() if key != "schedules"}, table.lines)
         values = self.fields(rest, {**FUSED, "schedules": ("schedules", plain)}, what)
@@ -192,7 +192,7 @@ class DocumentReader(FieldReader):
         return []
 
     def schedule(self, node: Node, table: Table, what: str) -> tuple[SubOp, ...]:
-        """One schedule: a list of maps {name: sub-op}."""
+        """Return one schedule: a list of maps {name: sub-op}."""
         found: list[SubOp] = []
         for member in self.members(node, table, what):
             if not isinstance(member, Table):
@@ -207,7 +207,7 @@ class DocumentReader(FieldReader):
         return tuple(found)
 
     def sub_op(self, name: str, table: Table, line: int, what: str) -> SubOp:
-        """A sub-op of a fused op."""
+        """Return a sub-op of a fused op."""
         values: dict[str, Any] = {}
         for key, node in table.values.items():
             entry = SUB_OP.get(key)
@@ -221,12 +221,12 @@ class DocumentReader(FieldReader):
 
 
 def _written_again(key: str, first: int) -> str:
-    """What a warning says of a field that stands in a map again."""
+    """Return what a warning says of a field that stands in a map again."""
     counts = "the first counts" if key in FIRST else "both count" if TMS.fullmatch(key) or key == "attributes" else "the last counts"
     return f"'{key}' is written again, after line {first}: {counts}"
 
 
 def _with_own(table: Table, line: int) -> dict[str, int]:
-    """The lines of a map's keys, with that of its name under ""."""
+    """Return the lines of a map's keys, with that of its name under ""."""
     table.lines[""] = line
     return table.lines

@@ -47,7 +47,7 @@ class FieldReader:
             return None
 
     def fields(self, table: Table, spec: Fields, what: str) -> dict[str, Any]:
-        """The fields of a map that the spec knows; those it does not know are faults."""
+        """Return the fields of a map that the spec knows; those it does not know are faults."""
         values: dict[str, Any] = {}
         for key, node in table.values.items():
             entry = spec.get(key)

@@ -17,7 +17,7 @@ ARITHMETIC = {"set": 1, "add": 2, "mul": 2, "inc": 1, "incwrap": 2}
 
 
 def read_instructions(reader: FieldReader, program: str, node: Node, line: int) -> Iterator[BudaInstruction]:
-    """The instructions of a program, but for those that are malformed, which are E0608."""
+    """Yield the instructions of a program, but for those that are malformed, which are E0608."""
     if not isinstance(node, Items):
         reader.found.add("E0608", reader.place(line, f"program '{program}'"), f"a program is a list of instructions, not {shown(node)}")
         return
@@ -58,7 +58,7 @@ def _variable(node: Node) -> str:
 
 
 def _value(node: Node) -> Plain:
-    """An integer, or the name of a variable."""
+    """Return an integer, or the name of a variable."""
     if isinstance(node, str) and integer_of(node) is not None:
         return integer_of(node)
     return _variable(node)

@@ -28,7 +28,7 @@ MAX_DEVICES = 256
 
 @lru_cache(1 << 16)
 def integer_of(text: str) -> int | None:
-    """The integer that a text writes in decimal, 0x or, after a leading 0, octal digits; None if it writes none below 2^63."""
+    """Return the integer that a text writes in decimal, 0x or, after a leading 0, octal digits; None if it writes none below 2^63."""
     if INTEGER.fullmatch(text) is None:
         return None
     digits = text.lstrip("+-")
@@ -44,7 +44,7 @@ def boolean_of(text: str) -> bool | None:
 
 
 def float_of(text: str) -> float | None:
-    """The number that a text writes."""
+    """Return the number that a text writes."""
     if FLOAT.fullmatch(text) is None:
         whole = integer_of(text)
         return None if whole is None else float(whole)
@@ -52,7 +52,7 @@ def float_of(text: str) -> float | None:
 
 
 def shown(node: Node) -> str:
-    """A node in a message."""
+    """Return a node in a message."""
     if isinstance(node, Table):
         return "a map"
     if isinstance(node, Items):
@@ -147,19 +147,19 @@ def _scalar(word: str) -> Plain:
 
 
 def items(node: Node) -> list[Node]:
-    """The members of a list."""
+    """Return the members of a list."""
     if not isinstance(node, Items):
         raise ValueError(f"takes a list, not {shown(node)}")
     return node.values
 
 
 def list_of(convert: Convert) -> Convert:
-    """A list of one kind of value, as a tuple."""
+    """Return a list of one kind of value, as a tuple."""
     return lambda node: tuple([convert(value) for value in items(node)])
 
 
 def pair_of(convert: Convert) -> Convert:
-    """A list of two values."""
+    """Return a list of two values."""
 
     def both(node: Node) -> Pair:
         if not isinstance(node, Items) or len(node.values) != 2:
@@ -170,7 +170,7 @@ def pair_of(convert: Convert) -> Convert:
 
 
 def one_or_more(convert: Convert) -> Convert:
-    """A value, or a list of at least one, as a tuple."""
+    """Return a value, or a list of at least one, as a tuple."""
 
     def all_of(node: Node) -> tuple[Any, ...]:
         if not isinstance(node, Items):
@@ -183,20 +183,20 @@ def one_or_more(convert: Convert) -> Convert:
 
 
 def addresses(node: Node) -> tuple[Pair, ...]:
-    """A list of [channel, address], or of addresses in channel 0."""
+    """Return a list of [channel, address], or of addresses in channel 0."""
     pair = pair_of(integer)
     return tuple([pair(value) if isinstance(value, Items) else (0, integer(value)) for value in items(node)])
 
 
 def mapping(node: Node) -> Mapping[str, Node]:
-    """The values of a map by key."""
+    """Return the values of a map by key."""
     if not isinstance(node, Table):
         raise ValueError(f"takes a map, not {shown(node)}")
     return node.values
 
 
 def attributes(node: Node) -> dict[str, Plain]:
-    """The attributes of an op."""
+    """Return the attributes of an op."""
     found = {key: plain(value) for key, value in mapping(node).items()}
     if not found:
         raise ValueError("names at least one attribute")
@@ -204,12 +204,12 @@ def attributes(node: Node) -> dict[str, Plain]:
 
 
 def forks(node: Node) -> tuple[tuple[str, str], ...]:
-    """A list of maps {queue: op}."""
+    """Return a list of maps {queue: op}."""
     return tuple([(name, text(op)) for value in items(node) for name, op in mapping(value).items()])
 
 
 def pad(node: Node) -> tuple[int, int, float]:
-    """A map {rt, ct, pad_value}."""
+    """Return a map {rt, ct, pad_value}."""
     values = _known(node, ("rt", "ct", "pad_value"))
     rt, ct = natural(values.get("rt", "0")), natural(values.get("ct", "0"))
     return rt, ct, number(values.get("pad_value", "0"))
@@ -236,7 +236,7 @@ TM_KINDS = (*FACTORS, "broadcast", "tile_broadcast", "pad", "transpose")
 
 
 def tms(node: Node) -> tuple[Tm, ...]:
-    """A list of tile manipulations; none where nothing is written."""
+    """Return a list of tile manipulations; none where nothing is written."""
     if node is None:
         return ()
     return tuple([tm for value in items(node) for tm in _tms_of(value)])

@@ -25,23 +25,23 @@ class Shared:
 
 
 def is_host_fed(queue: Queue) -> bool:
-    """Whether the host fills a queue, and no op."""
+    """Return whether the host fills a queue, and no op."""
     return queue.source == HOST or OTHER_NETLIST in queue.source
 
 
 def host_owned(netlist: Netlist) -> list[Queue]:
-    """Queues and rams whose values come from the host, perhaps only the initial ones."""
+    """Return queues and rams whose values come from the host, perhaps only the initial ones."""
     rams = {shared.owner.name for shared in shared_memories(netlist) if not shared.accumulates}
     return [q for q in netlist.queues.values() if q.name in rams or (q.type == "queue" and is_host_fed(q))]
 
 
 def is_gradient(op: Op) -> bool:
-    """Whether an op adds to its result of the microbatch before."""
+    """Return whether an op adds to its result of the microbatch before."""
     return dict(op.settings).get("gradient_op") is True
 
 
 def shared_memories(netlist: Netlist) -> list[Shared]:
-    """All rams, by the memory that they show.  Raises E0601 for an alias of what is no ram."""
+    """Return all rams, by the memory that they show.  Raises E0601 for an alias of what is no ram."""
     groups: dict[str, list[Queue]] = {}
     for queue in netlist.queues.values():
         if queue.type != "ram":

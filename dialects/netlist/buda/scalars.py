@@ -13,7 +13,7 @@ WORDS = frozenset("true false yes no on off y n null none nan inf".split())
 
 
 def scalar(value: Plain) -> str:
-    """A scalar.  Texts are quoted unless they are plain words: names come from anywhere."""
+    """Return a scalar.  Texts are quoted unless they are plain words: names come from anywhere."""
     match value:
         case None:
             return "null"
@@ -31,7 +31,7 @@ def scalar(value: Plain) -> str:
 
 
 def flow(value: Plain) -> str:
-    """A scalar, or a list in brackets."""
+    """Return a scalar, or a list in brackets."""
     if isinstance(value, tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
     return scalar(value)

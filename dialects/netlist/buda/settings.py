@@ -32,7 +32,7 @@ DERIVED = ("name", "lines", "ops")
 
 
 def encoded(value: object) -> Plain:
-    """A value of the form's fields as a plain value."""
+    """Return a value of the form's fields as a plain value."""
     if isinstance(value, Tm):
         return (value.kind, *value.args)
     if isinstance(value, FusedOp | SubOp):
@@ -45,7 +45,7 @@ def encoded(value: object) -> Plain:
 
 
 def _record(value: FusedOp | SubOp) -> Plain:
-    """The fields of a fused op or sub-op that differ from their defaults."""
+    """Return the fields of a fused op or sub-op that differ from their defaults."""
     empty = type(value)(value.name)
     found: list[Plain] = [("name", value.name)]
     for item in fields(value):
@@ -83,7 +83,7 @@ def _alike(a: Plain, b: Plain) -> bool:
 
 
 def restored(derived: T, settings: Settings, where: str) -> T:
-    """The form with the fields that settings name.  Raises E0609 for a setting that is no field, or of another form."""
+    """Return the form with the fields that settings name.  Raises E0609 for a setting that is no field, or of another form."""
     known = {item.name for item in fields(derived) if item.compare and item.name not in DERIVED}
     values: dict[str, Any] = {item.name: getattr(derived, item.name) for item in fields(derived)}
     for name, value in settings:
@@ -102,7 +102,7 @@ def restored(derived: T, settings: Settings, where: str) -> T:
 
 
 def setting(settings: Settings, name: str) -> Plain:
-    """The setting of that name; None if there is none."""
+    """Return the setting of that name; None if there is none."""
     return next((value for key, value in settings if key == name), None)
 
 
@@ -110,7 +110,7 @@ def setting(settings: Settings, name: str) -> Plain:
 
 
 def _decoded(kind: type, name: str, value: Plain, where: str) -> Any:
-    """The value of a field from its plain value.  Raises E0609."""
+    """Return the value of a field from its plain value.  Raises E0609."""
     try:
         return None if value is None else _decoder(kind, name)(value)
     except (TypeError, ValueError, IndexError, AttributeError):
@@ -203,7 +203,7 @@ def fused_ops(value: Plain, where: str) -> dict[str, FusedOp]:
 
 
 def texts(value: Plain, where: str) -> tuple[str, ...] | None:
-    """A setting that is a list of names; None if it is absent.  Raises E0609."""
+    """Return a setting that is a list of names; None if it is absent.  Raises E0609."""
     try:
         return None if value is None else _texts(value)
     except (TypeError, ValueError):
@@ -211,7 +211,7 @@ def texts(value: Plain, where: str) -> tuple[str, ...] | None:
 
 
 def named_devices(value: Plain, where: str) -> tuple[str, tuple[int, ...]]:
-    """The setting `instances`.  Raises E0609."""
+    """Return the setting `instances`.  Raises E0609."""
     try:
         name, devices = cast("Any", value)
         found = _text(name), _wholes(devices)

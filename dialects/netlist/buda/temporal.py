@@ -10,7 +10,7 @@ from ttc.dialects.netlist.order import stable_order
 
 
 def ordered(graph: BudaGraph) -> Iterator[BudaOp]:
-    """The ops of a graph, each after those it reads, otherwise as written.  Raises E0606 for ops that wait for each other."""
+    """Yield the ops of a graph, each after those it reads, otherwise as written.  Raises E0606 for ops that wait for each other."""
     ops = {op.name: op for op in graph.ops}
     order = stable_order({name: [other for other in op.inputs if other in ops] for name, op in ops.items()})
     yield from (ops[name] for name in order)

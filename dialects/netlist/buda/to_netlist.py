@@ -51,7 +51,7 @@ MAX_CHIP = 1023
 
 
 def to_netlist(form: BudaNetlist, arch: str | None = None) -> Netlist:
-    """The plain netlist of a form that keeps the rules of the format.
+    """Return the plain netlist of a form that keeps the rules of the format.
 
     Args:    arch: architecture to take it for; the first that it names and ttc knows if not given.
     Raises:  E0101, E0607 for the architecture; E06xx for what is missing in the form or does not fit.
@@ -68,7 +68,7 @@ def to_netlist(form: BudaNetlist, arch: str | None = None) -> Netlist:
 
 
 def _with_settings(plain: Netlist, normal: BudaNetlist, written: BudaNetlist) -> Netlist:
-    """The netlist with what else the form says: where a form derived from it would differ from the one that was written."""
+    """Return the netlist with what else the form says: where a form derived from it would differ from the one that was written."""
     queues, graphs = instances_of(normal)
     found = derived(plain, {})
     made = {op.name: op for graph in found.graphs.values() for op in graph.ops}
@@ -101,7 +101,7 @@ def _with_settings(plain: Netlist, normal: BudaNetlist, written: BudaNetlist) ->
 
 
 def _plain(form: BudaNetlist, chip: Chip, source: str) -> Netlist:
-    """The plain netlist, without settings, of an expanded form in normal form."""
+    """Return the plain netlist, without settings, of an expanded form in normal form."""
     ops: dict[str, tuple[BudaOp, BudaGraph]] = {}
     for graph in form.graphs.values():
         for op in graph.ops:
@@ -128,7 +128,7 @@ def _plain(form: BudaNetlist, chip: Chip, source: str) -> Netlist:
 
 
 def _graph(graph: BudaGraph, writes: Sequence[tuple[str, str]], producers: Producers, epoch: int | None) -> Graph:
-    """A graph, its ops in order of computation.  writes: (op, queue) pairs in the order of queues."""
+    """Return a graph, its ops in order of computation.  writes: (op, queue) pairs in the order of queues."""
     chip = (graph.target_devices or (0,))[0]
     ops = tuple([op_of(op, chip, producers) for op in ordered(graph)])
     return Graph(graph.name, chip, graph.input_count or 1, ops, tuple(writes), epoch)

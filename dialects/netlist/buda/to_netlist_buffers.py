@@ -52,7 +52,7 @@ def _input(op: BudaOp, index: int, type_: TensorType, blocking: Blocking, chip: 
 
 
 def usual_input_tiles(type_: str, inner: tuple[int, int] | None, index: int, blocking: Blocking) -> int:
-    """Tiles that kernels buffer of an input without being asked."""
+    """Return tiles that kernels buffer of an input without being asked."""
     return DOUBLE * _input_tiles(type_, inner, index, blocking)
 
 
@@ -63,7 +63,7 @@ def _input_tiles(type_: str, inner: tuple[int, int] | None, index: int, blocking
 
 
 def _kept(op: BudaOp, index: int) -> int:
-    """Tiles of an input that stay in L1 to be broadcast; 0 if none do."""
+    """Return tiles of an input that stay in L1 to be broadcast; 0 if none do."""
     single = op.attributes.get("single_tile")
     if isinstance(single, tuple) and index in single:
         return 1
@@ -79,7 +79,7 @@ def _pairs(value: Plain) -> list[tuple[Plain, Plain]]:
 
 
 def _intermediates(fused: FusedOp | None) -> int:
-    """Tiles of a fused op's intermediates: of each the largest micro block that is written to it."""
+    """Return tiles of a fused op's intermediates: of each the largest micro block that is written to it."""
     sizes: dict[str, int] = {}
     for schedule in fused.schedules if fused is not None else ():
         for step in schedule:
@@ -89,5 +89,5 @@ def _intermediates(fused: FusedOp | None) -> int:
 
 
 def _tile_bytes(type_: TensorType, chip: Chip) -> int:
-    """Bytes of a tile of the type; of one of 32 x 32 for what lies in rows."""
+    """Return bytes of a tile of the type; of one of 32 x 32 for what lies in rows."""
     return tile_bytes(type_.format, tile_shape(type_.layout) or TILE, chip)

@@ -24,7 +24,7 @@ class Producers:
     source: str
 
     def type(self, name: str, where: str) -> TensorType:
-        """The type of what an op reads.  Raises E0601."""
+        """Return the type of what an op reads.  Raises E0601."""
         found = self.types.get(name)
         if found is None:
             raise Error("E0601", f"input '{name[:80]}' is neither a queue nor an op", where=where, hint=nearest(name[:80], self.types))
@@ -32,7 +32,7 @@ class Producers:
 
 
 def op_of(op: BudaOp, chip: int, producers: Producers) -> Op:
-    """The op on that chip.  Raises E06xx for what is missing or does not fit."""
+    """Return the op on that chip.  Raises E06xx for what is missing or does not fit."""
     where = f"op '{op.name}'"
     blocking, grid, result = blocks(op, where)
     inputs = [producers.type(name, where) for name in op.inputs]
@@ -62,7 +62,7 @@ def _fused_setting(op: BudaOp, fused: FusedOp | None) -> Settings:
 
 
 def _fused(op: BudaOp, producers: Producers, where: str) -> FusedOp | None:
-    """The entry of section fused_ops that the op runs; None for other ops.  Raises E0601."""
+    """Return the entry of section fused_ops that the op runs; None for other ops.  Raises E0601."""
     if op.type != "fused_op":
         return None
     name = op.attributes.get("fused_op_id")

@@ -14,7 +14,7 @@ ALLOCATION = {"allocate_queue": "allocate", "deallocate_queue": "deallocate"}
 
 
 def program_of(program: BudaProgram, types: Mapping[str, str]) -> model.Program:
-    """The program.  types: of queues by name.  Raises E0608."""
+    """Return the program.  types: of queues by name.  Raises E0608."""
     steps = [s for instruction in program.instructions for s in _steps(instruction, types, f"program '{program.name}'")]
     return model.Program(program.name, (), (), tuple(steps))
 

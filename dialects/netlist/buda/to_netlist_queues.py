@@ -38,7 +38,7 @@ class QueueBuilder:
         self._stashes = stashes(form)
 
     def queue(self, queue: BudaQueue) -> Queue:
-        """The queue, its tensor, kind and size derived.  Raises E0602."""
+        """Return the queue, its tensor, kind and size derived.  Raises E0602."""
         where = f"queue '{queue.name}'"
         blocking, grid, type_ = blocks(queue, where)
         producer = self._ops.get(queue.input)
@@ -63,7 +63,7 @@ class QueueBuilder:
         )
 
     def kind(self, queue: BudaQueue) -> Kind:
-        """What the queue holds: see `to_netlist`."""
+        """Return what the queue holds: see `to_netlist`."""
         base = queue.alias or queue.name
         if queue.input in self._ops:
             between = "stash" if queue.name in self._stashes else "edge"
@@ -74,7 +74,7 @@ class QueueBuilder:
 
 
 def stashes(form: BudaNetlist) -> set[str]:
-    """Queues of type `queue` that some programs fill and others read; those that share memory with others are not among them."""
+    """Return queues of type `queue` that some programs fill and others read; those that share memory with others are not among them."""
     programs: dict[str, set[str]] = {}
     for program in form.programs.values():
         for step in program.instructions:
@@ -107,7 +107,7 @@ def view_of(tms: Sequence[Tm], source: TensorType, target: TensorType, where: st
 
 
 def buffer_bytes(tensor: TensorType, entries: int, grid: tuple[int, int], blocking: Blocking, chip: Chip) -> int:
-    """Bytes of one buffer: its header, and one core's share of all entries, in tiles or in rows."""
+    """Return bytes of one buffer: its header, and one core's share of all entries, in tiles or in rows."""
     tile = tile_shape(tensor.layout)
     if tile is None:
         share = (tensor.shape[0], tensor.shape[1] // grid[0], tensor.shape[2] // grid[1])

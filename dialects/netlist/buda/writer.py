@@ -20,7 +20,7 @@ ALWAYS = ("prologue", "epilogue", "zero")
 
 
 def write_netlist(netlist: BudaNetlist) -> str:
-    """The text of a netlist, which reads back as an equal form once both are normal."""
+    """Return the text of a netlist, which reads back as an equal form once both are normal."""
     return "\n".join(_lines(netlist)) + "\n"
 
 
@@ -50,7 +50,7 @@ def _lines(netlist: BudaNetlist) -> Iterator[str]:
 
 
 def _entry(fields_: Iterable[tuple[str, str]]) -> str:
-    """A map in one line."""
+    """Return a map in one line."""
     return "{" + ", ".join(f"{key}: {value}" for key, value in fields_) + "}"
 
 
@@ -64,7 +64,7 @@ _GROUPS = (
 
 
 def _queues(netlist: BudaNetlist) -> Iterator[str]:
-    """All queues as they stand, with a comment where the kind of queue changes."""
+    """Yield all queues as they stand, with a comment where the kind of queue changes."""
     last = None
     for queue in netlist.queues.values():
         kind = next(name for name, holds in _GROUPS if holds(queue))
@@ -110,7 +110,7 @@ def _tile_dim(tile: tuple[int, int] | None) -> Iterator[tuple[str, str]]:
 
 
 def _given(name: str, value: Plain) -> Iterator[tuple[str, str]]:
-    """A field, if it was given."""
+    """Yield a field, if it was given."""
     if value is not None:
         yield name, flow(value)
 
@@ -151,7 +151,7 @@ def _op(op: BudaOp) -> Iterator[tuple[str, str]]:
 
 
 def _inputs(op: BudaOp) -> Iterator[tuple[str, str]]:
-    """What is done to inputs, in the order in which it is done."""
+    """Yield what is done to inputs, in the order in which it is done."""
     for index, (rt, ct) in op.unpads.items():
         yield f"input_{index}_unpad", _entry([("rt", str(rt)), ("ct", str(ct))])
     for index, tms in op.input_tms.items():
@@ -183,7 +183,7 @@ def _attributes(attributes: Mapping[str, Plain]) -> str:
 
 
 def _attribute(value: Plain) -> str:
-    """A value, where pairs whose first is a text are the entries of a map."""
+    """Return a value, where pairs whose first is a text are the entries of a map."""
     pairs = _pairs(value)
     return flow(value) if pairs is None else _entry([(scalar(key), _attribute(item)) for key, item in pairs])
 
@@ -234,7 +234,7 @@ def _execute(graph: str, settings: tuple[QueueSetting, ...]) -> Iterator[str]:
 
 
 def _setting(value: str) -> str:
-    """A setting as it stands: true, false, an integer or a variable."""
+    """Return a setting as it stands: true, false, an integer or a variable."""
     return value if value in ("true", "false") or value.lstrip("-").isdecimal() else scalar(value)
 
 
@@ -277,7 +277,7 @@ def _sub_op(op: SubOp) -> Iterator[tuple[str, str]]:
 
 
 def _block(name: str, value: Plain, depth: int) -> Iterator[str]:
-    """A section in lines as deep as its maps."""
+    """Yield a section in lines as deep as its maps."""
     pairs = _pairs(value)
     indent = "  " * depth
     if pairs is None or depth > 6:

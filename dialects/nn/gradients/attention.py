@@ -31,7 +31,7 @@ def attention(b: OpMaker, site: GradientSite) -> Cotangents:
 
 
 def of_scores(b: OpMaker, p: SSAValue, dy: SSAValue, y: SSAValue, v: SSAValue) -> SSAValue:
-    """The cotangent of scores with these probabilities: p (dy v^T - sum dy y)."""
+    """Return the cotangent of scores with these probabilities: p (dy v^T - sum dy y)."""
     common = total(b, b.nn("mul", dy, y), (b.rank(y) - 1,), keepdims=True)
     return b.nn("mul", p, b.nn("sub", product(b, dy, v, transpose_b=True), common))
 

@@ -61,7 +61,7 @@ class GradientSite:
         return self.results[0]
 
     def operand(self, index: int) -> SSAValue:
-        """An operand that the op always has."""
+        """Return an operand that the op always has."""
         return self.operands[index]  # pyright: ignore[reportReturnType]
 
     def refuse(self, b: OpMaker, reason: str) -> NoReturn:
@@ -81,12 +81,12 @@ gradient, no_gradient = GRADIENTS.rule, GRADIENTS.refuse
 
 
 def unbroadcast(b: OpMaker, dy: SSAValue, like: SSAValue) -> SSAValue:
-    """The cotangent of an operand that was broadcast: the sum over what it was repeated along."""
+    """Return the cotangent of an operand that was broadcast: the sum over what it was repeated along."""
     return summed_to(b, dy, b.shape(like))
 
 
 def summed_to(b: OpMaker, dy: SSAValue, shape: Ints) -> SSAValue:
-    """The sum over the dimensions along which a tensor of that shape is broadcast to that of dy."""
+    """Return the sum over the dimensions along which a tensor of that shape is broadcast to that of dy."""
     have = b.shape(dy)
     if have == shape:
         return dy
@@ -96,28 +96,28 @@ def summed_to(b: OpMaker, dy: SSAValue, shape: Ints) -> SSAValue:
 
 
 def cotangent(b: OpMaker, site: GradientSite, index: int) -> SSAValue:
-    """The cotangent of a result, zeros where it has none."""
+    """Return the cotangent of a result, zeros where it has none."""
     found = site.cotangents[index]
     return zeros(b, site.results[index]) if found is None else found
 
 
 def total(b: OpMaker, x: SSAValue, axes: Ints, *, keepdims: bool = False) -> SSAValue:
-    """The sum over some axes."""
+    """Return the sum over some axes."""
     return b.nn("reduce_sum", x, axes=axes, keepdims=keepdims) if axes else x
 
 
 def mean(b: OpMaker, x: SSAValue, axes: Ints) -> SSAValue:
-    """The mean over some axes, which stay with size 1."""
+    """Return the mean over some axes, which stay with size 1."""
     return b.nn("reduce_mean", x, axes=axes, keepdims=True)
 
 
 def product(b: OpMaker, x: SSAValue, y: SSAValue, *, transpose_a: bool = False, transpose_b: bool = False) -> SSAValue:
-    """The product of matrices, of which the last two dimensions may be exchanged first."""
+    """Return the product of matrices, of which the last two dimensions may be exchanged first."""
     return b.nn("matmul", x, y, None, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 def transposed(b: OpMaker, x: SSAValue) -> SSAValue:
-    """The last two dimensions exchanged."""
+    """Return the last two dimensions exchanged."""
     rank = b.rank(x)
     return b.nn("transpose", x, perm=(*range(rank - 2), rank - 1, rank - 2))
 
@@ -132,7 +132,7 @@ def padded(b: OpMaker, x: SSAValue, axis: int, before: int, after: int, value: f
 
 
 def reversed_along(b: OpMaker, x: SSAValue, axis: int) -> SSAValue:
-    """The elements of one dimension in reverse order."""
+    """Return the elements of one dimension in reverse order."""
     shape = b.shape(x)
     if shape[axis] < 2:
         return x

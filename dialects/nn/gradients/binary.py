@@ -18,7 +18,7 @@ def _itself(dy: Formula, a: Formula, b: Formula, y: Formula, **_: bool) -> Formu
 
 
 def _of_larger(dy: Formula, a: Formula, b: Formula, y: Formula) -> Formula:
-    """The cotangent of a where it is larger than b, half of it where they are equal."""
+    """Return the cotangent of a where it is larger than b, half of it where they are equal."""
     return (a < b).choose(0.0, a.equals(b).choose(dy * 0.5, dy))
 
 

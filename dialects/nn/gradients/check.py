@@ -60,7 +60,7 @@ def widened(value: NDArray | None) -> NDArray | None:
 
 
 def check_rule(kind: type[NNOp], arrays: Arrays, attrs: dict[str, Any], seed: int = 0, directions: int = 2) -> list[Finding]:
-    """What a rule gives for each operand of floating point, in random directions.
+    """Return what a rule gives for each operand of floating point, in random directions.
 
     Args:
         kind: an op without regions.
@@ -89,7 +89,7 @@ def check_rule(kind: type[NNOp], arrays: Arrays, attrs: dict[str, Any], seed: in
 
 
 def _writes_twice(kind: type[NNOp], values: Arrays, attrs: dict[str, Any]) -> bool:
-    """Whether a scatter replaces one element by several: its result depends on their order, and its gradient is a convention."""
+    """Return whether a scatter replaces one element by several: its result depends on their order, and its gradient is a convention."""
     if attrs.get("reduction") != "none":
         return False
     x, indices, updates = (np.asarray(value) for value in values)
@@ -98,7 +98,7 @@ def _writes_twice(kind: type[NNOp], values: Arrays, attrs: dict[str, Any]) -> bo
 
 
 def evaluate(kind: type[NNOp], values: Arrays, attrs: dict[str, Any]) -> list[NDArray]:
-    """The op's results by its kernel."""
+    """Return the op's results by its kernel."""
     found = kind.evaluate(*values, **attrs)
     return [np.asarray(y) for y in (found if isinstance(found, tuple) else (found,))]
 
@@ -113,7 +113,7 @@ def _error(
     results: Sequence[NDArray],
     generator: np.random.Generator,
 ) -> float:
-    """The error of the dot product in one direction of one operand."""
+    """Return the error of the dot product in one direction of one operand."""
     x = values[index]
     direction = generator.standard_normal(x.shape if x is not None else ())
     terms = direction * (np.zeros(direction.shape) if gradient is None else gradient)
@@ -136,7 +136,7 @@ def _error(
 
 
 def rule_gradients(kind: type[NNOp], values: Arrays, attrs: dict[str, Any], cotangents: Arrays) -> list[NDArray | None]:
-    """What the op's rule gives for each operand; None where it is 0, or the operand is not of floating point."""
+    """Return what the op's rule gives for each operand; None where it is 0, or the operand is not of floating point."""
     given = [x for x in (*values, *cotangents) if x is not None]
     ports = [(Port(f"x{i}"), tensor_type(Spec(x.shape, x.dtype))) for i, x in enumerate(given)]
     function, weights = make_function("check", ports), WeightStore()

@@ -22,7 +22,7 @@ Transpose: TypeAlias = Callable[[SSAValue, SSAValue, Window, Ints, int], SSAValu
 
 
 def of_images(b: OpMaker, dy: SSAValue, filters: SSAValue, win: Window, sizes: Ints, groups: int, transpose: Transpose) -> SSAValue:
-    """The cotangent of images of these sizes: the transposed convolution, with zeros where no window came to lie."""
+    """Return the cotangent of images of these sizes: the transposed convolution, with zeros where no window came to lie."""
     rank = len(sizes)
     full = [(n - 1) * s + r for n, s, r in zip(b.shape(dy)[2:], win.strides, win.reach(), strict=True)]
     rows = zip(sizes, win.pads[:rank], win.pads[rank:], full, strict=True)
@@ -47,7 +47,7 @@ def of_filters(b: OpMaker, images: SSAValue, dy: SSAValue, win: Window, groups: 
 
 
 def cut_or_padded(b: OpMaker, x: SSAValue, shape: Ints) -> SSAValue:
-    """The beginning of x of that shape, with zeros where x ends before it."""
+    """Return the beginning of x of that shape, with zeros where x ends before it."""
     have = b.shape(x)
     least = tuple(map(min, have, shape))
     if least != have:

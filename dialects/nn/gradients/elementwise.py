@@ -44,7 +44,7 @@ def broadcasting(name: str, *derivatives: Derivative) -> None:
 
 
 def before_activation(b: OpMaker, site: GradientSite) -> SSAValue:
-    """The cotangent of what an op applies its activation to; that of its result if it has none.
+    """Return the cotangent of what an op applies its activation to; that of its result if it has none.
 
     The op's attributes `activation` and `activation_args` name a unary op; what it was applied to is computed again.
     """

@@ -17,17 +17,17 @@ def triangle(b: OpMaker, x: SSAValue, diagonal: int = 0, *, upper: bool = False)
 
 
 def identity_matrix(b: OpMaker, like: SSAValue, size: int) -> SSAValue:
-    """The identity, as often as a tensor of matrices has leading dimensions."""
+    """Return the identity, as often as a tensor of matrices has leading dimensions."""
     return b.nn("expand", b.constant(np.eye(size), b.dtype(like)), shape=(*b.shape(like)[:-2], size, size))
 
 
 def inverse(b: OpMaker, x: SSAValue, *, transpose: bool = False) -> SSAValue:
-    """The inverses of matrices, or their transposes."""
+    """Return the inverses of matrices, or their transposes."""
     return b.nn("solve", transposed(b, x) if transpose else x, identity_matrix(b, x, b.shape(x)[-1]))
 
 
 def onto_lower(b: OpMaker, s: SSAValue) -> SSAValue:
-    """The cotangent of a lower triangle that stands for a symmetric matrix whose cotangent is s."""
+    """Return the cotangent of a lower triangle that stands for a symmetric matrix whose cotangent is s."""
     both = b.nn("add", s, transposed(b, s))
     halves = b.constant(np.tril(np.ones(b.shape(s)[-2:]), -1) + np.eye(b.shape(s)[-1]) / 2, b.dtype(s))
     return b.nn("mul", both, halves)

@@ -33,7 +33,7 @@ def matmul(b: OpMaker, site: GradientSite) -> Cotangents:
 
 
 def _as_rows(b: OpMaker, x: SSAValue) -> SSAValue:
-    """All rows of all matrices in one: one product then sums over them."""
+    """Return all rows of all matrices in one: one product then sums over them."""
     shape = b.shape(x)
     return b.reshape(x, elements(shape[:-1]), shape[-1])
 

@@ -16,7 +16,7 @@ PREFIX = "grad."
 
 @lru_cache(maxsize=1 << 14)
 def gradient_location(location: Attribute) -> Attribute:
-    """The location of the gradient of what is at one: its source names, the first as that of a gradient."""
+    """Return the location of the gradient of what is at one: its source names, the first as that of a gradient."""
     first, *rest = source_names(location) or ("op",)
     return location_of((first if first.startswith(PREFIX) else f"{PREFIX}{first}", *rest))
 

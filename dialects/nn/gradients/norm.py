@@ -60,7 +60,7 @@ def batch_norm_training(b: OpMaker, site: GradientSite) -> Cotangents:
 
 
 def _by_statistics(b: OpMaker, site: GradientSite, centred: SSAValue, axis: int) -> SSAValue | None:
-    """The cotangent of x that comes from the mean and 1 / deviation of the batch, and from the running statistics that they move.
+    """Return the cotangent of x that comes from the mean and 1 / deviation of the batch, and from the running statistics that they move.
 
     centred: x less its mean.  None where none of them has a cotangent.
     """
@@ -78,7 +78,7 @@ def _by_statistics(b: OpMaker, site: GradientSite, centred: SSAValue, axis: int)
 
 
 def _along(b: OpMaker, vector: SSAValue, axis: int, rank: int) -> SSAValue:
-    """The vector as a tensor that has it along one dimension."""
+    """Return the vector as a tensor that has it along one dimension."""
     return b.reshape(vector, *(b.shape(vector)[0] if i == axis else 1 for i in range(rank)))
 
 

@@ -10,7 +10,7 @@ from ttc.dialects.nn.making import OpMaker, part
 
 
 def spread(b: OpMaker, x: SSAValue, axis: int, step: int) -> SSAValue:
-    """The elements of one dimension that many apart, with zeros between."""
+    """Return the elements of one dimension that many apart, with zeros between."""
     shape = b.shape(x)
     count = shape[axis]
     if step == 1 or count < 2:

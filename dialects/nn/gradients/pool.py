@@ -18,7 +18,7 @@ from ttc.dialects.nn.making import OpMaker, part
 
 
 def along_axes(b: OpMaker, x: SSAValue, matrices: Sequence[NDArray], first: int) -> SSAValue:
-    """The product of consecutive dimensions, from the first on, with a matrix [old size, new size] each."""
+    """Return the product of consecutive dimensions, from the first on, with a matrix [old size, new size] each."""
     rank = b.rank(x)
     for axis, matrix in enumerate(matrices, first):
         if matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, np.eye(len(matrix))):
@@ -72,7 +72,7 @@ def max_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
 
 
 def of_max_pool(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, attrs: dict[str, Any]) -> SSAValue:
-    """The cotangent of images x of which y are the maxima: at the first of equal ones, in its row, and in that at its column.
+    """Return the cotangent of images x of which y are the maxima: at the first of equal ones, in its row, and in that at its column.
 
     attrs: of the pool.
     """
@@ -90,7 +90,7 @@ def of_max_pool(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, attrs: dict[
 
 
 def of_maxima(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, axis: int, move: Window) -> SSAValue:
-    """The cotangent of x of which y holds the largest elements of windows along one dimension: of equal ones the first counts."""
+    """Return the cotangent of x of which y holds the largest elements of windows along one dimension: of equal ones the first counts."""
     size, count = b.shape(x)[axis], b.shape(y)[axis]
     length = max(move.reach(count), move.before + size)
     around = padded(b, x, axis, move.before, length - move.before - size, -np.inf)
@@ -109,7 +109,7 @@ _STILL = Window(1, 1, 1, 0, 0)
 
 
 def _tap(b: OpMaker, x: SSAValue, axis: int, tap: int, move: Window, count: int) -> SSAValue:
-    """The element of each window that one tap meets."""
+    """Return the element of each window that one tap meets."""
     shape = b.shape(x)
     starts, steps = [0] * len(shape), [1] * len(shape)
     starts[axis], steps[axis] = tap * move.dilation, move.stride
@@ -117,7 +117,7 @@ def _tap(b: OpMaker, x: SSAValue, axis: int, tap: int, move: Window, count: int)
 
 
 def _at_taps(b: OpMaker, parts: list[SSAValue], axis: int, move: Window, shape: Ints) -> SSAValue:
-    """The sum of parts, one a tap, each where the tap meets windows."""
+    """Return the sum of parts, one a tap, each where the tap meets windows."""
     have = b.shape(parts[0])
     if move.stride == move.kernel and move.dilation == 1:  # windows side by side: elements only change their order
         apart = [b.reshape(p, *have[: axis + 1], 1, *have[axis + 1 :]) for p in parts]

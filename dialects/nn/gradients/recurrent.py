@@ -142,7 +142,7 @@ class _Direction:
         return rest
 
     def _cell(self, b: OpMaker) -> Cell:
-        """The cell, with the weights of this direction."""
+        """Return the cell, with the weights of this direction."""
         bias, peepholes = (None if x is None else rows(b, x, self._d) for x in (self._bias, self._peepholes))
         return CELLS[self._site.name](b, self._site.attrs, rows(b, self._site.operand(2), self._d), bias, peepholes, self._d)
 
@@ -189,7 +189,7 @@ class _Direction:
         return [self._b.nn("where", step.running, n, o) for n, o in zip(new, old, strict=True)]
 
     def _of_end(self, index: int) -> SSAValue:
-        """The cotangent of a state after the last step."""
+        """Return the cotangent of a state after the last step."""
         return rows(self._b, cotangent(self._b, self._site, 1 + index), self._d)
 
     def _back(self, t: int, step: _Step, ends: Values, weights: Values, extra: dict[SSAValue, Values]) -> tuple[Values, Values]:
@@ -215,7 +215,7 @@ class _Direction:
         return of_old, of_inputs
 
     def _stacked(self, parts: Values) -> SSAValue:
-        """The parts of all steps along a new first dimension."""
+        """Return the parts of all steps along a new first dimension."""
         b = self._b
         apart = [b.reshape(x, 1, *b.shape(x)) for x in parts]
         return b.nn("concat", *apart, axis=0) if len(apart) > 1 else apart[0]

@@ -14,7 +14,7 @@ no_gradient("its result is an integer", "nn.argmax", "nn.argmin")
 
 
 def _kept(b: OpMaker, site: GradientSite, value: SSAValue) -> SSAValue:
-    """A value of the result's shape, with size 1 in place of the axes."""
+    """Return a value of the result's shape, with size 1 in place of the axes."""
     shape = b.shape(site.operand(0))
     return b.reshape(value, *reduced_shape(shape, axes_in(site.attrs["axes"], len(shape)), True))
 
@@ -64,13 +64,13 @@ def reduce_prod(b: OpMaker, site: GradientSite) -> Cotangents:
 
 
 def _nonzero(b: OpMaker, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Where x is 0, and x with 1 there."""
+    """Return where x is 0, and x with 1 there."""
     is_zero = b.nn("equal", x, b.scalar(0, x))
     return is_zero, b.nn("where", is_zero, b.scalar(1, x), x)
 
 
 def product_of_others(b: OpMaker, x: SSAValue, product: SSAValue, zeros: SSAValue) -> SSAValue:
-    """The product of all factors but x.
+    """Return the product of all factors but x.
 
     Args:    product: of the factors that are not 0.  zeros: how many are 0, of x's dtype.  Both broadcast with x.
     """
@@ -82,14 +82,14 @@ def product_of_others(b: OpMaker, x: SSAValue, product: SSAValue, zeros: SSAValu
 
 @gradient("nn.cumsum")
 def cumsum(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The cumulative sum of dy in the other direction."""
+    """Return the cumulative sum of dy in the other direction."""
     attrs = {**site.attrs, "reverse": not site.attrs["reverse"]}
     return [b.nn("cumsum", site.dy, **attrs)]
 
 
 @gradient("nn.cumprod")
 def cumprod(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The sum of dy y over the products that x is in, over x; for the first 0 with the products that 1 in its place gives."""
+    """Return the sum of dy y over the products that x is in, over x; for the first 0 with the products that 1 in its place gives."""
     x, attrs = site.operand(0), site.attrs
     turned = {**attrs, "reverse": not attrs["reverse"]}
     is_zero, divisor = _nonzero(b, x)

@@ -24,7 +24,7 @@ class Entered(Protocol):
 
 
 def is_differentiable(spec: Spec) -> bool:
-    """Whether values of a type have cotangents: those of floating point that ops compute with."""
+    """Return whether values of a type have cotangents: those of floating point that ops compute with."""
     return spec.dtype.kind in "fV" and spec.dtype not in STORED_ONLY
 
 
@@ -35,7 +35,7 @@ STOP = "nn.stop_gradient"
 
 
 def active_values(ops: Iterable[Operation], wanted: Iterable[SSAValue]) -> set[SSAValue]:
-    """The wanted values, and what follows from them by way of floating point and of its bits, which integers hold."""
+    """Return the wanted values, and what follows from them by way of floating point and of its bits, which integers hold."""
     active, bits = set(wanted), set[SSAValue]()
     for op in ops:
         if op.name == STOP:
@@ -89,7 +89,7 @@ def pull_back(
 
 
 def _apply(b: OpMaker, op: Operation, operands: Cotangents, cotangents: Cotangents, asked: Sequence[bool]) -> Cotangents:
-    """What the op's rule gives.  Raises E0506, E0901 for an nn op with neither a rule nor a reason why it has none."""
+    """Return what the op's rule gives.  Raises E0506, E0901 for an nn op with neither a rule nor a reason why it has none."""
     rule = GRADIENTS.of(op.name) if isinstance(op, NNOp) else None
     if rule is None or not isinstance(op, NNOp):
         reason = GRADIENTS.refusal(op.name) or "dialect nn does not have the op"
@@ -101,7 +101,7 @@ def _apply(b: OpMaker, op: Operation, operands: Cotangents, cotangents: Cotangen
 
 
 def _sum(b: OpMaker, parts: list[SSAValue]) -> SSAValue:
-    """The sum of contributions, which takes their place; those of slices that lie side by side are joined."""
+    """Return the sum of contributions, which takes their place; those of slices that lie side by side are joined."""
     joined = _side_by_side(b, parts)
     if joined is not None:
         parts[:] = [joined]
@@ -112,7 +112,7 @@ def _sum(b: OpMaker, parts: list[SSAValue]) -> SSAValue:
 
 
 def _side_by_side(b: OpMaker, parts: Sequence[SSAValue]) -> SSAValue | None:
-    """The sum of values between zeros that fill a dimension together, each in a place of its own; None for others."""
+    """Return the sum of values between zeros that fill a dimension together, each in a place of its own; None for others."""
     placed: dict[int, SSAValue] = {}
     axes: set[int] = set()
     for value in parts:

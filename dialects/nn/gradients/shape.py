@@ -23,13 +23,13 @@ def transpose(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.expand")
 def expand(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The sum over what x was repeated along."""
+    """Return the sum over what x was repeated along."""
     return [unbroadcast(b, site.dy, site.operand(0))]
 
 
 @gradient("nn.repeat")
 def repeat(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The sum over all copies."""
+    """Return the sum over all copies."""
     shape = b.shape(site.operand(0))
     apart = [n for pair in zip(site.attrs["repeats"], shape, strict=True) for n in pair]
     return [total(b, b.reshape(site.dy, *apart), tuple(range(0, len(apart), 2)))]

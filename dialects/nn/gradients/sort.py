@@ -8,7 +8,7 @@ from ttc.dialects.nn.making import OpMaker, zeros
 
 @gradient("nn.topk")
 def topk(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The values' cotangents where the values came from."""
+    """Return the values' cotangents where the values came from."""
     values = site.cotangents[0]
     if values is None:
         return [None]

@@ -18,7 +18,7 @@ def _fitted(b: OpMaker, x: SSAValue, axis: int, size: int) -> SSAValue:
 
 @gradient("nn.fft")
 def fft(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The sum of the complex dy times the conjugate factors: the inverse transform times its size, or the transform over it."""
+    """Return the sum of the complex dy times the conjugate factors: the inverse transform times its size, or the transform over it."""
     real, imaginary = site.operand(0), site.operands[1]
     shape, size, inverse = b.shape(real), site.attrs["size"], site.attrs["inverse"]
     axis = axis_in(site.attrs["axis"], len(shape))

@@ -19,7 +19,7 @@ no_gradient("its result is a truth value", "nn.not", "nn.is_nan", "nn.is_inf")
 
 @unary("nn.abs")
 def absolute(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """The sign of x; 0 at 0."""
+    """Return the sign of x; 0 at 0."""
     return dy * x.of("sign")
 
 
@@ -54,7 +54,7 @@ def square_root(b: OpMaker, site: GradientSite) -> Cotangents:
 
 
 def _is_sum(value: SSAValue) -> bool:
-    """Whether a value is a sum or mean of others, or a multiple of one."""
+    """Return whether a value is a sum or mean of others, or a multiple of one."""
     owner = value.owner
     if isinstance(owner, NNOp) and owner.name in ("nn.div", "nn.mul", "nn.reshape"):
         owner = owner.operands[0].owner
@@ -105,6 +105,6 @@ def identity(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.cast")
 def cast(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The cotangent in the operand's dtype."""
+    """Return the cotangent in the operand's dtype."""
     before: Any = b.spec(site.operand(0))
     return [b.cast(site.dy, before.dtype) if is_differentiable(before) else None]

@@ -48,5 +48,5 @@ def clip(x: NDArray, *, min: float | None = None, max: float | None = None) -> N
 
 
 def _within(limit: float, info: np.iinfo) -> int:
-    """The limit brought into an integer dtype's range."""
+    """Return the limit brought into an integer dtype's range."""
     return info.min if limit <= info.min else info.max if limit >= info.max else int(limit)

@@ -28,7 +28,7 @@ def shift_right(a: NDArray, b: NDArray) -> NDArray:
 
 @KERNELS.rule("bitcast")
 def bitcast(x: NDArray, *, source: DTypeLike, dtype: DTypeLike) -> NDArray:
-    """The bits of x, as of type source, as another type."""
+    """Return the bits of x, as of type source, as another type."""
     return np.ascontiguousarray(x.astype(source)).view(dtype).reshape(x.shape)
 
 

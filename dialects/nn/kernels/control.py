@@ -32,7 +32,7 @@ def loop(
     length: int | None = None,
     bodies: Sequence[RegionBody],
 ) -> tuple[NDArray, ...]:
-    """The carried values after the last iteration, and what iterations give beside them, stacked.
+    """Return the carried values after the last iteration, and what iterations give beside them, stacked.
 
     It can be interrupted between any two ops; how much it holds is bounded, and so is how often it runs.
     """

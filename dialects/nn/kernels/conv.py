@@ -123,7 +123,7 @@ def _tap(move: Window, index: int, start: int, count: int) -> slice:
 
 
 def _general(x: NDArray, w: NDArray, moves: Moves, groups: int, shape: tuple[int, ...]) -> NDArray:
-    """Blocks of the column matrix [group, window, tap and channel] times the filter [group, tap and channel, output]."""
+    """Return blocks of the column matrix [group, window, tap and channel] times the filter [group, tap and channel, output]."""
     kh, kw, depth, outputs = w.shape
     inner = kh * kw * depth
     matrices = w.reshape(inner, groups, outputs // groups).transpose(1, 0, 2)
@@ -137,7 +137,7 @@ def _general(x: NDArray, w: NDArray, moves: Moves, groups: int, shape: tuple[int
 
 
 def _window_view(x: NDArray, moves: Moves, dims: tuple[int, ...]) -> NDArray:
-    """A view [n, oh, ow, kh, kw, c] of x[n, h, w, c] that holds every window; `dims` without c."""
+    """Return a view [n, oh, ow, kh, kw, c] of x[n, h, w, c] that holds every window; `dims` without c."""
     n, h, w, c = x.strides
     rows, columns = moves
     strides = (n, h * rows.stride, w * columns.stride, h * rows.dilation, w * columns.dilation, c)

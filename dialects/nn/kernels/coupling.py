@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("couple_probabilities")
 def couple_probabilities(r: NDArray, *, classes: int) -> NDArray:
-    """All rows together; a row rests once its errors are small."""
+    """Return all rows together; a row rests once its errors are small."""
     q = _quadratic_form(r, classes)
     p = np.full((len(r), classes), 1 / classes, r.dtype)
     active = np.arange(len(r))
@@ -27,7 +27,7 @@ def couple_probabilities(r: NDArray, *, classes: int) -> NDArray:
 
 
 def _round(q: NDArray, p: NDArray, products: NDArray, total: NDArray) -> NDArray:
-    """Each probability set to the best one beside the others in turn.  products: q p; total: p q p."""
+    """Return each probability set to the best one beside the others in turn.  products: q p; total: p q p."""
     for i in range(p.shape[1]):
         own = q[:, i, i]
         step = (total - products[:, i]) / own

@@ -15,7 +15,7 @@ _MAX_ELEMENTS = 1 << 28
 
 @KERNELS.rule("dynamic_reshape")
 def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDArray:
-    """The elements in row-major order under the shape; -1: what remains."""
+    """Return the elements in row-major order under the shape; -1: what remains."""
     wanted = shape.tolist()
     if min(wanted, default=0) < -1:
         raise Error("E0802", f"{wanted} is no shape")

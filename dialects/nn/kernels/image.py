@@ -24,7 +24,7 @@ _MAX_PIXELS = 1 << 26
 
 @KERNELS.rule("decode_image")
 def decode_image(data: NDArray, *, pixels: str) -> NDArray:
-    """The first picture in a file, [rows, columns, channels]."""
+    """Return the first picture in a file, [rows, columns, channels]."""
     channels = 1 if pixels == "grayscale" else 3
     try:
         from PIL import Image
@@ -46,7 +46,7 @@ def decode_image(data: NDArray, *, pixels: str) -> NDArray:
 
 
 def _decoded(picture: Image, mode: str) -> NDArray:
-    """The pixels.  Raises E0805 before anything is decoded, ValueError for channels of more than 8 bits."""
+    """Return the pixels.  Raises E0805 before anything is decoded, ValueError for channels of more than 8 bits."""
     if picture.width * picture.height > _MAX_PIXELS:
         raise Error("E0805", f"an image of {picture.width} x {picture.height} pixels is too large: {_MAX_PIXELS} are possible")
     if picture.mode not in _MODES:

@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("gather")
 def gather(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
-    """The slices of x at the indices along the axis."""
+    """Return the slices of x at the indices along the axis."""
     if indices.dtype == np.uint64:  # numpy takes them as int64, in which the largest count from the end
         _check(indices, x.shape[axis])
     try:
@@ -32,7 +32,7 @@ def gather_elements(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
 
 @KERNELS.rule("gather_nd")
 def gather_nd(x: NDArray, indices: NDArray, *, batch_dims: int) -> NDArray:
-    """The slices of x at the index tuples along indices' last dimension, batch by batch."""
+    """Return the slices of x at the index tuples along indices' last dimension, batch by batch."""
     places = indices.shape[:-1]
     grids = np.ogrid[tuple(slice(n) for n in places)][:batch_dims] if batch_dims else ()
     parts = [indices[..., i] for i in range(indices.shape[-1])]

@@ -32,7 +32,7 @@ def batch_norm_training(
     momentum: float,
     unbiased: bool,
 ) -> tuple[NDArray, ...]:
-    """The normalized batch, its mean and 1 / deviation, and the running mean and variance that it moves."""
+    """Return the normalized batch, its mean and 1 / deviation, and the running mean and variance that it moves."""
     axes = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
     now, spread = x.mean(axis=axes, dtype=x.dtype), x.var(axis=axes, dtype=x.dtype)
     count = x.size // max(x.shape[axis], 1)

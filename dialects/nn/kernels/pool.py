@@ -20,7 +20,7 @@ def max_pool2d(
     layout: str,
     ceil_mode: bool,
 ) -> NDArray:
-    """The largest element of each window; padding never wins."""
+    """Return the largest element of each window; padding never wins."""
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     _, *axes, _ = channels_last(range(4), layout)
     moves = windows(kernel, strides, pads, dilations, ceil_mode)
@@ -42,7 +42,7 @@ def avg_pool2d(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> NDArray:
-    """The mean of each window: over the input elements it meets, and the padding too with count_include_pad."""
+    """Return the mean of each window: over the input elements it meets, and the padding too with count_include_pad."""
     y = x
     _, *axes, _ = channels_last(range(4), layout)
     moves = windows(kernel, strides, pads, dilations, ceil_mode)

@@ -136,7 +136,7 @@ def _lstm_step(
 
 
 def _functions(names: tuple[str, ...], alphas: tuple[float, ...], betas: tuple[float, ...], clip: float) -> list[Activation]:
-    """The activations; each sees its operand brought into [-clip, clip]."""
+    """Return the activations; each sees its operand brought into [-clip, clip]."""
     return [
         partial(_apply, function=_ACTIVATIONS[name], alpha=alpha, beta=beta, clip=clip)
         for name, alpha, beta in zip(names, alphas, betas, strict=True)

@@ -77,7 +77,7 @@ def _interpolated(x: NDArray, axis: int, found: Taps) -> NDArray:
 
 
 def _picks(weights: NDArray) -> bool:
-    """Whether every sample is one element."""
+    """Return whether every sample is one element."""
     return bool(np.all((weights == 0) | (weights == 1)) and np.all(weights.sum(axis=1) == 1))
 
 

@@ -37,7 +37,7 @@ def grid_sample(x: NDArray, grid: NDArray, *, mode: str, padding: str, align_cor
 
 
 def _denormalized(at: NDArray, size: int, align_corners: bool) -> NDArray:
-    """Positions in elements of those in [-1, 1]."""
+    """Return positions in elements of those in [-1, 1]."""
     wide = at.astype(np.float64)
     return (wide + 1) / 2 * (size - 1) if align_corners else ((wide + 1) * size - 1) / 2
 
@@ -62,7 +62,7 @@ def _reflected(at: NDArray, low: float, high: float) -> NDArray:
 
 
 def _neighbours(at: NDArray, size: int, mode: str, padding: str, align_corners: bool) -> tuple[NDArray, NDArray]:
-    """Places inside the dimension and weights of the neighbours of each position: [..., k] each."""
+    """Return places inside the dimension and weights of the neighbours of each position: [..., k] each."""
     base = np.floor(at)
     places = base[..., None] + np.array(_OFFSETS[mode])
     distance = np.abs(places - at[..., None])

@@ -39,7 +39,7 @@ def _written(x: NDArray, places: tuple[Any, ...], updates: NDArray, reduction: s
 
 
 def _checked(indices: NDArray, size: int) -> NDArray:
-    """Indices counted from the front.  Raises E0802 unless every one is in [-size, size)."""
+    """Return indices counted from the front.  Raises E0802 unless every one is in [-size, size)."""
     wrong = indices[(indices < -size) | (indices >= size)]
     if wrong.size:
         raise Error("E0802", f"index {wrong.ravel()[0]} is outside a dimension of {size} elements")

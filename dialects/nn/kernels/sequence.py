@@ -30,13 +30,13 @@ def sequence_erase(flat: NDArray, sizes: NDArray, position: NDArray | None = Non
 
 @KERNELS.rule("sequence_at")
 def sequence_at(flat: NDArray, sizes: NDArray, position: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    """The tensor at the position."""
+    """Return the tensor at the position."""
     return _announced(_tensor(flat, sizes, _starts(flat, sizes), _place(position, len(sizes))), shape)
 
 
 @KERNELS.rule("sequence_join")
 def sequence_join(flat: NDArray, sizes: NDArray, *, axis: int, stacked: bool, shape: tuple[int, ...]) -> NDArray:
-    """The tensors one after the other, or stacked."""
+    """Return the tensors one after the other, or stacked."""
     starts = _starts(flat, sizes)
     tensors = [_tensor(flat, sizes, starts, at) for at in range(len(sizes))]
     try:
@@ -46,7 +46,7 @@ def sequence_join(flat: NDArray, sizes: NDArray, *, axis: int, stacked: bool, sh
 
 
 def _starts(flat: NDArray, sizes: NDArray) -> NDArray:
-    """Where the elements of each tensor start, and the end."""
+    """Return where the elements of each tensor start, and the end."""
     counts = np.prod(sizes.astype(object), axis=1) if sizes.shape[1] else np.ones(len(sizes), object)
     total = sum(counts.tolist())
     if sizes.min(initial=0) < 0 or total != flat.size:

@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("reshape")
 def reshape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    """The elements in row-major order under another shape; -1: what remains."""
+    """Return the elements in row-major order under another shape; -1: what remains."""
     try:
         return np.reshape(x, shape)
     except ValueError:

@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("topk")
 def topk(x: NDArray, *, k: int, axis: int, largest: bool) -> tuple[NDArray, NDArray]:
-    """The k largest or smallest along the axis in order, and their places; of equal ones the first."""
+    """Return the k largest or smallest along the axis in order, and their places; of equal ones the first."""
     if 0 < k < x.shape[axis] and x.dtype.itemsize <= 4:
         places = _first(x, k, axis, largest=largest)
     else:
@@ -21,7 +21,7 @@ def topk(x: NDArray, *, k: int, axis: int, largest: bool) -> tuple[NDArray, NDAr
 
 
 def _first(x: NDArray, k: int, axis: int, *, largest: bool) -> NDArray[np.int64]:
-    """Places of the k first along the axis, of elements of at most 32 bits.
+    """Return places of the k first along the axis, of elements of at most 32 bits.
 
     Each element becomes one integer, its rank in the upper half and its place in the lower: no two are equal, so that k of them can be
     parted from the others without sorting those.
@@ -32,7 +32,7 @@ def _first(x: NDArray, k: int, axis: int, *, largest: bool) -> NDArray[np.int64]
 
 
 def _ranks(x: NDArray, *, largest: bool) -> NDArray[np.uint32]:
-    """Integers in the order of x's elements, or in the opposite one; NaN has the last rank either way."""
+    """Return integers in the order of x's elements, or in the opposite one; NaN has the last rank either way."""
     if x.dtype.kind != "f":
         ranks = (x.astype(np.int64) - np.iinfo(x.dtype).min).astype(np.uint32)
         return ~ranks if largest else ranks
@@ -42,7 +42,7 @@ def _ranks(x: NDArray, *, largest: bool) -> NDArray[np.uint32]:
 
 
 def _descending(x: NDArray) -> NDArray:
-    """Keys whose ascending order is x's descending one; NaN comes last either way."""
+    """Return keys whose ascending order is x's descending one; NaN comes last either way."""
     return -x if x.dtype.kind == "f" else ~x
 
 

@@ -49,18 +49,18 @@ def string_normalize(x: NDArray, *, case: str, stopwords: tuple[str, ...], case_
 
 @KERNELS.rule("regex_full_match")
 def regex_full_match(x: NDArray, *, pattern: str) -> NDArray:
-    """Whether the pattern describes each text as a whole."""
+    """Return whether the pattern describes each text as a whole."""
     return mapped(compiled(pattern).matches, x, dtype=np.bool_)
 
 
 @KERNELS.rule("string_index")
 def string_index(x: NDArray, *, words: tuple[str, ...]) -> NDArray:
-    """The place of each text among the words; their number for others."""
+    """Return the place of each text among the words; their number for others."""
     found = map(_places(words).get, x.ravel().tolist(), repeat(len(words)))
     return np.fromiter(found, np.int64, x.size).reshape(x.shape)
 
 
 @lru_cache(maxsize=256)
 def _places(words: tuple[str, ...]) -> Mapping[str, int]:
-    """The first place of each word."""
+    """Return the first place of each word."""
     return {word: place for place, word in reversed(list(enumerate(words)))}

@@ -21,7 +21,7 @@ def tree_ensemble(
     aggregate: str,
     count: int,
 ) -> NDArray:
-    """All rows walk all trees together, one node at a time; then the weights of their leaves are put together tree by tree."""
+    """Return all rows walk all trees together, one node at a time; then the weights of their leaves are put together tree by tree."""
     _check(x.shape[1], nodes, roots, len(weights), targets, count)
     leaves = _reached(x, nodes, splits, roots)
     together = {"sum": np.add, "min": np.fmin, "max": np.fmax}[aggregate]

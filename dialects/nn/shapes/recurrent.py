@@ -99,7 +99,7 @@ def _require_activations(direction: str, functions: int, activations: Texts, alp
 def _layer(
     x: Shape, w: Shape, r: Shape, bias: Shape | None, lengths: Shape | None, h: Shape | None, direction: str, gates: int
 ) -> list[Shape]:
-    """Shapes of outputs and last state of a layer whose weights stack so many matrices."""
+    """Return shapes of outputs and last state of a layer whose weights stack so many matrices."""
     for operand in (x, w, r):
         require_rank(operand, 3)
     (steps, samples, features), hidden, count = x, r[2], DIRECTIONS[direction]

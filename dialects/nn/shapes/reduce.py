@@ -9,7 +9,7 @@ from ttc.dialects.core.shapes import Shape, axis_in
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
-    """The shape without the axes, or with 1 in their place."""
+    """Return the shape without the axes, or with 1 in their place."""
     if keepdims:
         return tuple(1 if i in axes else d for i, d in enumerate(shape))
     return tuple(d for i, d in enumerate(shape) if i not in axes)

@@ -19,7 +19,7 @@ def irfft(real: Shape, imaginary: Shape | None = None, *, axis: int, size: int) 
 
 
 def _along(real: Shape, imaginary: Shape | None, axis: int, size: int, count: int) -> Shape:
-    """The shape of real with so many elements along the axis."""
+    """Return the shape of real with so many elements along the axis."""
     place = axis_in(axis, len(real))
     if imaginary is not None and imaginary != real:
         raise Error("E0401", f"real parts {list(real)} and imaginary parts {list(imaginary)} differ")

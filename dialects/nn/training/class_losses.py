@@ -34,7 +34,7 @@ class _ClassLoss(Loss):
         return {"classes": output.shape[self._axis(output)], "ignore_index": self.ignore_index}
 
     def _axis(self, output: Spec) -> int:
-        """The dimension of classes: that of the setting, or the only one.  Raises E0401, E0412."""
+        """Return the dimension of classes: that of the setting, or the only one.  Raises E0401, E0412."""
         if not output.rank:
             raise Error("E0401", f"loss {self.NAME} takes an output with a dimension of classes, not {output}")
         place = 0 if output.rank == 1 else axis_in(self.axis, output.rank)

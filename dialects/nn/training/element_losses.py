@@ -30,12 +30,12 @@ class _ElementLoss(Loss):
         return summed(b, found.value), b.scalar(self.count(b.shape(x)), x)
 
     def count(self, shape: Ints) -> int:
-        """What the sum is divided by: elements."""
+        """Return what the sum is divided by: elements."""
         return prod(shape)
 
     @abstractmethod
     def term(self, x: Formula, t: Formula) -> Formula:
-        """The term of each element x with its target t."""
+        """Return the term of each element x with its target t."""
 
 
 @record
@@ -133,7 +133,7 @@ def _along_last(x: Formula, numbers: tuple[float, ...]) -> Term:
 
 
 def _log(p: Formula) -> Formula:
-    """The logarithm, not below -100: there its gradient is 0, not that of a number divided by 0."""
+    """Return the logarithm, not below -100: there its gradient is 0, not that of a number divided by 0."""
     some = p > 0.0
     return some.choose(some.choose(p, 1.0).of("log").at_least(-100.0), -100.0)
 

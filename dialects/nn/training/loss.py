@@ -40,7 +40,7 @@ class Loss(Named, ABC):
         """The sum and the count, of rank 0, in float32, or float64 for an output of that type."""
 
     def classes(self, output: Spec) -> dict[str, int]:
-        """Where targets are numbers of classes: how many there are, and which target counts for nothing."""
+        """Return where targets are numbers of classes: how many there are, and which target counts for nothing."""
         return {}
 
     def check(self, output: Spec) -> None:
@@ -64,20 +64,20 @@ class Loss(Named, ABC):
 
 
 def wide(b: OpMaker, x: SSAValue) -> SSAValue:
-    """A value in float32; one of float64 as it is."""
+    """Return a value in float32; one of float64 as it is."""
     return x if b.dtype(x) == np.float64 else b.cast(x, FLOAT32)
 
 
 def summed(b: OpMaker, x: SSAValue) -> SSAValue:
-    """The sum of all elements, of rank 0."""
+    """Return the sum of all elements, of rank 0."""
     return b.nn("reduce_sum", x, axes=tuple(range(b.rank(x))), keepdims=False) if b.rank(x) else x
 
 
 def vector(b: OpMaker, numbers: tuple[float, ...], like: SSAValue, shape: Ints) -> SSAValue:
-    """Numbers as a constant of a value's dtype."""
+    """Return numbers as a constant of a value's dtype."""
     return b.constant(np.array(numbers).astype(b.dtype(like)).reshape(shape))
 
 
 def wide_dtype(output: Spec) -> np.dtype:
-    """The dtype that a loss of an output is computed in: float32, or float64 for one of that type."""
+    """Return the dtype that a loss of an output is computed in: float32, or float64 for one of that type."""
     return output.dtype if output.dtype == np.float64 else FLOAT32

@@ -42,5 +42,5 @@ LOSSES: dict[str, type[Loss]] = {kind.NAME: kind for kind in (CrossEntropy, NLL,
 
 
 def loss_of_text(text: str) -> Loss:
-    """The loss that a text stands for: `cross_entropy:ignore_index=-100,label_smoothing=0.1`.  Raises E0101."""
+    """Return the loss that a text stands for: `cross_entropy:ignore_index=-100,label_smoothing=0.1`.  Raises E0101."""
     return named(text, LOSSES, "loss")

@@ -33,7 +33,7 @@ class ParameterUpdate:
     settings: Any
 
     def number(self, name: str) -> Term:
-        """A hyper-parameter: what comes in, else the setting."""
+        """Return a hyper-parameter: what comes in, else the setting."""
         found = self.numbers.get(name)
         return getattr(self.settings, name) if found is None else found
 
@@ -62,7 +62,7 @@ class Optimizer(Named, ABC):
         return {key: float(x) for key, x in found.items() if type(x) in (int, float) and (x or key not in self.OPTIONAL)}
 
     def structure(self) -> tuple[Any, ...]:
-        """What must be the same in all groups of parameters: the optimizer, and its settings that are no numbers."""
+        """Return what must be the same in all groups of parameters: the optimizer, and its settings that are no numbers."""
         return (self.NAME, *(getattr(self, i.name) for i in dataclasses.fields(self) if type(getattr(self, i.name)) is bool))  # pyright: ignore[reportArgumentType]
 
     def check(self) -> None:
@@ -83,11 +83,11 @@ class Optimizer(Named, ABC):
         """Return the new values of the parameter and its states."""
 
     def gradient(self, site: ParameterUpdate) -> Formula:
-        """The gradient of what is made smaller."""
+        """Return the gradient of what is made smaller."""
         return -site.gradient if self.maximize else site.gradient
 
     def decayed(self, site: ParameterUpdate) -> Formula:
-        """The gradient, with that of the weights' squares."""
+        """Return the gradient, with that of the weights' squares."""
         found = self.gradient(site)
         return found + site.parameter * site.number("weight_decay") if self._has(site, "weight_decay") else found
 
@@ -101,7 +101,7 @@ def _moved(old: Formula, new: Formula, rate: Term) -> Formula:
 
 
 def _norm(x: Formula) -> Formula:
-    """The Euclidean norm of all elements, of rank 0."""
+    """Return the Euclidean norm of all elements, of rank 0."""
     b = x.b
     squares = b.nn("mul", x.value, x.value)
     rank = b.rank(squares)
@@ -328,7 +328,7 @@ class LAMB(_Moments):
 
 
 def _trust(above: Formula, below: Formula) -> Formula:
-    """A quotient of norms; 1 where one of them is 0."""
+    """Return a quotient of norms; 1 where one of them is 0."""
     both = (above > 0.0) & (below > 0.0)
     return both.choose(above / both.choose(below, 1.0), 1.0)
 
@@ -378,7 +378,7 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {kind.NAME: kind for kind in (SGD, Adam
 
 
 def optimizer_of_text(text: str) -> Optimizer:
-    """The optimizer that a text stands for: `adamw:lr=0.001,weight_decay=0.01`.  Raises E0101."""
+    """Return the optimizer that a text stands for: `adamw:lr=0.001,weight_decay=0.01`.  Raises E0101."""
     found = named(text, OPTIMIZERS, "optimizer")
     found.check()
     return found

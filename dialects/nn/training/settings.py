@@ -55,7 +55,7 @@ def named(text: str, kinds: Mapping[str, type[NamedT]], what: str) -> NamedT:
 
 
 def made(kind: type[NamedT], given: Mapping[str, Any]) -> NamedT:
-    """A record of a class from settings by name: text or values.  Raises E0101."""
+    """Return a record of a class from settings by name: text or values.  Raises E0101."""
     known = _settings_of(kind)
     for key in given:
         if key not in known:
@@ -78,7 +78,7 @@ def _text(value: Any) -> str:
 
 
 def _value(kind: type[Named], key: str, value: Any, wanted: Any) -> Any:
-    """A value of the type that a setting has.  Raises E0101."""
+    """Return a value of the type that a setting has.  Raises E0101."""
     try:
         return _read(value, wanted)
     except (ValueError, TypeError, OverflowError):

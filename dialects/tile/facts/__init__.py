@@ -21,13 +21,13 @@ def facts() -> Mapping[str, Fact]:
 
 
 def find(op: str) -> Fact | None:
-    """The fact of an op by its full name; None for one that is no tile op."""
+    """Return the fact of an op by its full name; None for one that is no tile op."""
     name = op.removeprefix("tile.")
     return FACTS.get(name) if name != op else None
 
 
 def fact_of(op: str) -> Fact:
-    """The fact of a tile op, by mnemonic or full name.  Raises E0901 for an op without one."""
+    """Return the fact of a tile op, by mnemonic or full name.  Raises E0901 for an op without one."""
     found = find(f"tile.{op.removeprefix('tile.')}")
     if found is None:
         raise Error("E0901", f"nothing is stated about the op '{op}'", hint="`dialects/tile/facts` says what tile ops are")
@@ -35,30 +35,30 @@ def fact_of(op: str) -> Fact:
 
 
 def is_fact(op: str) -> bool:
-    """Whether something is stated about an op, by its full name."""
+    """Return whether something is stated about an op, by its full name."""
     return find(op) is not None
 
 
 def moves(work: Work) -> bool:
-    """Whether a tile op moves elements and computes none: a scatter that combines what it meets computes."""
+    """Return whether a tile op moves elements and computes none: a scatter that combines what it meets computes."""
     return is_fact(work.op) and fact_of(work.op).moves and work.attrs.get("reduction", SCATTERED_AS_IS) == SCATTERED_AS_IS
 
 
 def has_role(op: str, *roles: Role) -> bool:
-    """Whether an op, by its full name, is a tile op of one of the roles."""
+    """Return whether an op, by its full name, is a tile op of one of the roles."""
     return is_fact(op) and fact_of(op).role in roles
 
 
 def rearranges(op: str) -> bool:
-    """Whether an op, by its full name, is a tile op after which tiles stand in another order."""
+    """Return whether an op, by its full name, is a tile op after which tiles stand in another order."""
     return is_fact(op) and fact_of(op).rearranges
 
 
 def is_bijective(op: str) -> bool:
-    """Whether an op, by its full name, is a tile op that keeps every element of its operand once."""
+    """Return whether an op, by its full name, is a tile op that keeps every element of its operand once."""
     return is_fact(op) and fact_of(op).bijective
 
 
 def in_transit(op: str) -> bool:
-    """Whether an op, by its full name, is a tile op that cores do as they read an operand or pack a result."""
+    """Return whether an op, by its full name, is a tile op that cores do as they read an operand or pack a result."""
     return is_fact(op) and fact_of(op).in_transit

@@ -68,7 +68,7 @@ class Attr(NamedTuple):
     optional: bool = False
 
     def accepts(self, value: Plain) -> bool:
-        """Whether a value that comes out of a file is of this kind."""
+        """Return whether a value that comes out of a file is of this kind."""
         if value is None:
             return self.optional
         return _ACCEPTS[self.kind](value)

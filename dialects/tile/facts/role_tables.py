@@ -36,7 +36,7 @@ class RoleTable(Generic[R]):
         return registered
 
     def of(self, op: str) -> R:
-        """The rule of an op, by its mnemonic.
+        """Return the rule of an op, by its mnemonic.
 
         Raises: E0302 for an op that does not exist, E0503 for one that no device has a kernel for, E0901 for one without a rule.
         """
@@ -50,12 +50,12 @@ class RoleTable(Generic[R]):
         return found
 
     def missing(self) -> set[str]:
-        """Ops that lack a rule."""
+        """Return ops that lack a rule."""
         needed = {name for name, found in facts().items() if _on_devices(found)}
         return {name for name in needed if name not in self.rules and facts()[name].role not in self.rules}
 
     def unused(self) -> set[str | Role]:
-        """Keys that stand for no op of devices, and ops whose role has a rule besides."""
+        """Return keys that stand for no op of devices, and ops whose role has a rule besides."""
         roles = {name: found.role for name, found in facts().items() if _on_devices(found)}
         alone = {name for name, role in roles.items() if role not in self.rules}
         return self.rules.keys() - alone - {role for name, role in roles.items() if name not in self.rules}

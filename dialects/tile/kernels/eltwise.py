@@ -12,7 +12,7 @@ from ttc.dialects.tile.kernels import KERNELS
 
 @KERNELS.rule("map")
 def map_(*xs: NDArray, fn: str, names: tuple[str, ...] = (), values: tuple[Any, ...] = ()) -> NDArray:
-    """The nn kernel of `fn` on arrays that broadcast."""
+    """Return the nn kernel of `fn` on arrays that broadcast."""
     found = kernel(f"nn.{fn}")(*xs, **dict(zip(names, values, strict=True)))
     if isinstance(found, tuple):
         raise TypeError(f"nn.{fn} gives several results: it is not elementwise")

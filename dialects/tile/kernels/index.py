@@ -19,7 +19,7 @@ NO_ROW = 0xFFFFFFFF
 
 @KERNELS.rule("lookup")
 def lookup(table: NDArray, indices: NDArray, *, rows: int, cores: int, count: int, t: int) -> NDArray:
-    """Rows of a table; each core takes the first `count` of its indices, as its tiles hold them one after another."""
+    """Return rows of a table; each core takes the first `count` of its indices, as its tiles hold them one after another."""
     source = table.reshape(-1, table.shape[-1])
     wanted = streams(indices, cores)[:, :count].astype(np.int64) & NO_ROW
     missing = wanted == NO_ROW

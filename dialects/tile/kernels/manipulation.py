@@ -25,7 +25,7 @@ def repeat(x: NDArray, *, axis: int, n: int) -> NDArray:
 
 @KERNELS.rule("tile_broadcast")
 def tile_broadcast(x: NDArray, *, dim: str, tile: tuple[int, int]) -> NDArray:
-    """The first row, column or element of every tile in place of all of the tile."""
+    """Return the first row, column or element of every tile in place of all of the tile."""
     tiles = split(x, tile)
     if dim in ("r", "rc"):
         tiles = tiles[..., :1, :, :]
@@ -37,7 +37,7 @@ def tile_broadcast(x: NDArray, *, dim: str, tile: tuple[int, int]) -> NDArray:
 
 @KERNELS.rule("retile")
 def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target: tuple[int, int]) -> NDArray:
-    """The upper left `kept` elements of tiles of `source` in tiles of `target`, beside zeros."""
+    """Return the upper left `kept` elements of tiles of `source` in tiles of `target`, beside zeros."""
     tiles = split(x, source)
     *lead, rows, _, columns, _ = tiles.shape
     require_room((*lead, rows, target[0], columns, target[1]))
@@ -49,7 +49,7 @@ def retile(x: NDArray, *, source: tuple[int, int], kept: tuple[int, int], target
 
 @KERNELS.rule("adjust")
 def adjust(x: NDArray, *, to: str, rounding: str) -> NDArray:
-    """The numbers of x as the format `to` holds them; integers of sign and magnitude have no lowest one."""
+    """Return the numbers of x as the format `to` holds them; integers of sign and magnitude have no lowest one."""
     format_ = format_named(to)
     if format_.storage.kind == "i":
         most = np.iinfo(format_.storage).max

@@ -132,7 +132,7 @@ def _power(x: NDArray, exponent: float) -> NDArray:
 
 
 def _dropout(x: NDArray, probability: float, tile: tuple[int, int], vector: str) -> NDArray:
-    """Elements dropped with that probability, the others scaled so that the expectation stays.
+    """Return elements dropped with that probability, the others scaled so that the expectation stays.
 
     Each tile draws anew from a Mersenne twister of the default seed, so all tiles drop the same elements.  A draw takes two words, the
     lower one first, for a number in [0, 1) of 64 bits.

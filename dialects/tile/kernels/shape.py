@@ -27,7 +27,7 @@ def hstack(x: NDArray, *, n: int) -> NDArray:
 
 @KERNELS.rule("pad")
 def pad(x: NDArray, *, before: tuple[int, ...], after: tuple[int, ...], value: float) -> NDArray:
-    """Elements of one value around x."""
+    """Return elements of one value around x."""
     return np.pad(x, tuple(zip(before, after, strict=True)), constant_values=np.asarray(value).astype(x.dtype))
 
 

@@ -10,6 +10,6 @@ from ttc.dialects.tile.kernels import KERNELS
 
 @KERNELS.rule("order")
 def order(x: NDArray, *, k: int, axis: int, largest: bool) -> NDArray:
-    """Places of the first k of the order that nn.topk gives."""
+    """Return places of the first k of the order that nn.topk gives."""
     _, places = kernel("nn.topk")(x, k=k, axis=axis, largest=largest)
     return places

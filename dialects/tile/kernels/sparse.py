@@ -27,7 +27,7 @@ def sparse_matmul(
     nearest: bool,
     shape: tuple[int, ...],
 ) -> NDArray:
-    """Rows of x, sums of them, or zeros, as the selection says."""
+    """Return rows of x, sums of them, or zeros, as the selection says."""
     if prod(sizes) > MAX_ROWS:
         raise Error("E0402", f"a selection of {prod(sizes):,} rows is too long")
     rows = x.reshape(-1, x.shape[-1])

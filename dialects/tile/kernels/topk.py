@@ -14,7 +14,7 @@ from ttc.dialects.tile.kernels import KERNELS
 
 @KERNELS.rule("topk")
 def topk(values: NDArray, indices: NDArray, *, k: int, sort: str, sorted_runs: bool, cores: int, width: int) -> NDArray:
-    """The k largest of each core's part of every row, or their indices, beside zeros."""
+    """Return the k largest of each core's part of every row, or their indices, beside zeros."""
     *lead, columns = values.shape
     size = columns // cores
     keys = values.reshape(-1, size).astype(np.float32)
@@ -51,7 +51,7 @@ def _compare(keys: NDArray, places: NDArray, step: _Step) -> None:
 
 
 def _steps(size: int, k: int, sorted_runs: bool) -> Iterator[_Step]:
-    """All steps for rows of `size` numbers: sort runs of k in turn downward and upward, then halve their number again and again."""
+    """Yield all steps for rows of `size` numbers: sort runs of k in turn downward and upward, then halve their number again and again."""
     levels = k.bit_length() - 1
     if not sorted_runs:
         for phase in range(levels):

@@ -89,7 +89,7 @@ def _planes(op: Conv2dOp | ConvTranspose2dOp) -> SSAValue | None:
 
 
 def _by_planes(op: Conv2dOp | ConvTranspose2dOp, planes: SSAValue, taps: Selection, to: Expansion) -> Product:
-    """Rows of planes under each column of taps first, side by side as channels of a window's row; then columns of those."""
+    """Return rows of planes under each column of taps first, side by side as channels of a window's row; then columns of those."""
     kh, kw, c, outer = tile_of(op.w).shape
     n, h, w = taps.source
     _, _, _, height, width = taps.sizes
@@ -108,7 +108,7 @@ def _by_planes(op: Conv2dOp | ConvTranspose2dOp, planes: SSAValue, taps: Selecti
 
 
 def _beside(taps: Selection, bands: int) -> Selection:
-    """Columns of taps of rows of windows, band by band, [n * bands, kw, h' / bands, w']; without bands [kw, n * h', w']."""
+    """Return columns of taps of rows of windows, band by band, [n * bands, kw, h' / bands, w']; without bands [kw, n * h', w']."""
     n, _, w = taps.source
     _, kw, _, height, width = taps.sizes
     across, source, offsets = taps.steps[2], (n * height, w), (0, taps.offsets[2])
@@ -127,7 +127,7 @@ def _by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSAValu
 
 
 def _grouped(op: Conv2dOp | ConvTranspose2dOp, taps: Selection, groups: int, to: Expansion, *, transpose: bool) -> Product:
-    """A matrix a group and tap; the results of the groups lie side by side."""
+    """Return a matrix a group and tap; the results of the groups lie side by side."""
     kh, kw, inner, outer = tile_of(op.w).shape
     count, rows, depth = kh * kw, prod(taps.sizes[2:]), tile_of(op.x).shape[3]
     stack = to.emit(HsliceOp, to.reshape(op.x, (prod(taps.source), depth)), n=groups, fold=1)

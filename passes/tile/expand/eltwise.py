@@ -16,7 +16,7 @@ from ttc.passes.tile.expand.functions import FUNCTIONS, truncated, truth
 
 @EXPANSIONS.rule("map")
 def expand_map(op: MapOp, to: Expansion) -> SSAValue:
-    """The function in terms of others; what has no such terms runs on the host."""
+    """Return the function in terms of others; what has no such terms runs on the host."""
     attrs = op.plain_attrs()
     function = FUNCTIONS.get(attrs["fn"])
     if function is None:

@@ -45,7 +45,7 @@ class Expansion:
         return tile_of(self.op.results[0])
 
     def exact(self, format_: str) -> str:
-        """The format for intermediates of floating-point computations that end in a format: Float32 where the target has it."""
+        """Return the format for intermediates of floating-point computations that end in a format: Float32 where the target has it."""
         return "Float32" if "Float32" in self.unit.target.formats and FORMATS[format_].is_float else format_
 
     # ---- ops ---------------------------------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class Expansion:
         return self.rewriter.insert(self.op, ConstantOp.make((), {"value": LiteralAttr.of(array)}, (type_,), self.location)).result
 
     def ones(self, shape: Sequence[int], format_: str, value: float = 1.0) -> SSAValue:
-        """A matrix of ones, or of another number: one tile, broadcast."""
+        """Return a matrix of ones, or of another number: one tile, broadcast."""
         return self.emit(BroadcastOp, self.number(value, format_), shape=tuple(shape), fold=1)
 
     def reshape(self, x: SSAValue, shape: Sequence[int], fold: int = 1) -> SSAValue:
@@ -96,12 +96,12 @@ class Expansion:
         return self.reshape(x, tile_of(x).matrix())
 
     def swap(self, x: SSAValue) -> SSAValue:
-        """The last two dimensions exchanged, in fold 1: a view."""
+        """Return the last two dimensions exchanged, in fold 1: a view."""
         rank = len(tile_of(x).shape)
         return self.emit(TransposeOp, x, perm=(*range(rank - 2), rank - 1, rank - 2), fold=1)
 
     def select(self, x: SSAValue, selection: Selection, shape: Sequence[int], fold: int = 1) -> SSAValue:
-        """Rows of x, by a sparse matmul; a reshape where all rows stay in their order."""
+        """Return rows of x, by a sparse matmul; a reshape where all rows stay in their order."""
         if selection.is_identity and prod(shape[:-1]) == prod(selection.source):
             return self.reshape(x, shape, fold)
         return self.emit(SparseMatmulOp, x, shape=tuple(shape), fold=fold, **selection.attrs())
@@ -123,7 +123,7 @@ class Expansion:
     # ---- values ------------------------------------------------------------------------------------------------------------------
 
     def literal(self, x: SSAValue) -> float | None:
-        """The number that a literal of one element holds."""
+        """Return the number that a literal of one element holds."""
         owner = x.owner
         if not isinstance(owner, ConstantOp) or not isinstance(owner.value, LiteralAttr) or owner.value.spec.elements != 1:
             return None

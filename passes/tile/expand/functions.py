@@ -102,7 +102,7 @@ def erf_of_magnitude(to: Expansion, x: SSAValue) -> SSAValue:
 
 
 def rounded(to: Expansion, x: SSAValue) -> SSAValue:
-    """The nearest whole number, halves to even."""
+    """Return the nearest whole number, halves to even."""
     size = to.map("abs", x)
     small = least(to, size, WHOLE)
     whole = to.map("sub", to.map("add", small, WHOLE), WHOLE)
@@ -110,7 +110,7 @@ def rounded(to: Expansion, x: SSAValue) -> SSAValue:
 
 
 def truncated(to: Expansion, x: SSAValue) -> SSAValue:
-    """The whole number next to x toward zero."""
+    """Return the whole number next to x toward zero."""
     return to.map("mul", terms_floor(to, to.map("abs", x)), terms_sign(to, x))
 
 
@@ -279,7 +279,7 @@ def terms_where(to: Expansion, c: SSAValue, a: SSAValue, b: SSAValue) -> SSAValu
 
 
 def _is_finite(to: Expansion, x: SSAValue) -> bool:
-    """Whether a constant holds finite numbers only."""
+    """Return whether a constant holds finite numbers only."""
     owner = x.owner
     if not isinstance(owner, ConstantOp):
         return False

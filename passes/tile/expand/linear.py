@@ -16,7 +16,7 @@ from ttc.passes.tile.expand.expansion import Expansion
 
 @EXPANSIONS.rule("matmul")
 def expand_matmul(op: MatmulOp, to: Expansion) -> SSAValue:
-    """The left operand transposed by itself, the activation after the product."""
+    """Return the left operand transposed by itself, the activation after the product."""
     attrs = op.plain_attrs()
     activation, args = attrs.pop("activation", None), tuple(attrs.pop("activation_args", None) or ())
     a = op.a
@@ -30,12 +30,12 @@ def expand_matmul(op: MatmulOp, to: Expansion) -> SSAValue:
 
 
 def epilogue(activation: str | None, args: tuple[float, ...]) -> dict[str, Any]:
-    """The attributes of a product that name an activation."""
+    """Return the attributes of a product that name an activation."""
     return {} if activation is None else {"activation": activation, "activation_args": args or None}
 
 
 def activated(y: SSAValue, activation: str | None, args: tuple[float, ...], to: Expansion) -> SSAValue:
-    """The activation of y by itself, in the format of the result."""
+    """Return the activation of y by itself, in the format of the result."""
     if activation is None:
         return y
     return to.map(activation, y, format=to.result.format, **activation_attrs(activation, args))

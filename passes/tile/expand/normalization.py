@@ -40,7 +40,7 @@ def expand_rows(op: TileOp, to: Expansion) -> SSAValue:
 
 
 def _rows(x: SSAValue, axis: int, to: Expansion) -> SSAValue:
-    """What is normalized together as the last dimension; at least rank 2."""
+    """Return what is normalized together as the last dimension; at least rank 2."""
     shape = tile_of(x).shape
     if axis == len(shape) - 1:
         return x if axis else to.reshape(x, (1, *shape))
@@ -48,7 +48,7 @@ def _rows(x: SSAValue, axis: int, to: Expansion) -> SSAValue:
 
 
 def _weights(op: TileOp, w: SSAValue, to: Expansion) -> SSAValue:
-    """Weights of a row as one dimension.  Raises Declined where they are not of a row's shape."""
+    """Return weights of a row as one dimension.  Raises Declined where they are not of a row's shape."""
     shape = tile_of(op.operands[0]).shape
     axis = axis_in(op.plain_attrs()["axis"], len(shape))
     if axis == len(shape) - 1:

@@ -20,7 +20,7 @@ from ttc.passes.tile.expand.selection import Selection, bands_of, row_of_taps, w
 
 @EXPANSIONS.rule("max_pool2d")
 def expand_max_pool2d(op: TileOp, to: Expansion) -> SSAValue:
-    """The maximum over taps; taps outside the image count as its nearest pixel where every window holds that."""
+    """Return the maximum over taps; taps outside the image count as its nearest pixel where every window holds that."""
     moves = _moves(op)
     (x,) = op.operands
     n, h, w, c = tile_of(x).shape
@@ -54,7 +54,7 @@ def _top_by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSA
 
 @EXPANSIONS.rule("avg_pool2d")
 def expand_avg_pool2d(op: TileOp, to: Expansion) -> SSAValue:
-    """The sum over taps, times the reciprocal of their number, which is counted like the pixels."""
+    """Return the sum over taps, times the reciprocal of their number, which is counted like the pixels."""
     attrs, moves, (x,) = op.plain_attrs(), _moves(op), op.operands
     n, h, w, c = tile_of(x).shape
     format_ = tile_of(x).format
@@ -84,12 +84,12 @@ def _summed(x: SSAValue, image: tuple[int, ...], moves: tuple[Window, ...], coun
 
 
 def _inside(move: Window, size: int, count: int) -> bool:
-    """Whether all taps of all windows lie in the image."""
+    """Return whether all taps of all windows lie in the image."""
     return move.before == 0 and move.reach(count) <= size
 
 
 def _meets(move: Window, size: int, count: int) -> bool:
-    """Whether every window that has taps outside the image has the nearest pixel among its taps."""
+    """Return whether every window that has taps outside the image has the nearest pixel among its taps."""
     if _inside(move, size, count):
         return True
     return move.dilation == 1 and move.before < move.kernel and (count - 1) * move.stride - move.before < size
@@ -98,7 +98,7 @@ def _meets(move: Window, size: int, count: int) -> bool:
 def _padded(
     x: SSAValue, image: tuple[int, ...], moves: tuple[Window, ...], counts: tuple[int, ...], to: Expansion
 ) -> tuple[SSAValue, tuple[int, ...]]:
-    """The image between as many -inf as the windows reach, and its height and width."""
+    """Return the image between as many -inf as the windows reach, and its height and width."""
     if not FORMATS[tile_of(x).format].is_float:
         raise Declined("windows of integers lie outside the image")
     n, h, w, c = image

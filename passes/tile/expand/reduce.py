@@ -21,7 +21,7 @@ from ttc.passes.tile.expand.selection import Selection
 
 @EXPANSIONS.rule("reduce")
 def expand_reduce(op: ReduceOp, to: Expansion) -> SSAValue:
-    """The reduction with dimensions kept, reshaped."""
+    """Return the reduction with dimensions kept, reshaped."""
     attrs, x = op.plain_attrs(), tile_of(op.x)
     axes = axes_in(attrs["axes"], len(x.shape))
     return to.fit(reduced(op.x, attrs["fn"], axes, to))

@@ -96,7 +96,7 @@ def windows_of(image: Sequence[int], counts: Sequence[int], moves: Sequence[Wind
 
 
 def row_of_taps(taps: Selection, row: int, bands: int) -> Selection:
-    """One row of taps of a grid [kh, kw, n, h', w'], band by band of windows: [n, bands, kw, h' / bands, w'].
+    """Return one row of taps of a grid [kh, kw, n, h', w'], band by band of windows: [n, bands, kw, h' / bands, w'].
 
     A band's windows then lie in the image behind those of the band before, so that the image is passed over once.
     """
@@ -115,7 +115,7 @@ def bands_of(taps: Selection) -> int:
 
 
 def aligned_bands(height: int, width: int) -> int:
-    """The most bands of rows of windows that each fill whole tiles; 0 if none do."""
+    """Return the most bands of rows of windows that each fill whole tiles; 0 if none do."""
     return max((n for n in range(1, height + 1) if height % n == 0 and height // n * width % TILE_ROWS == 0), default=0)
 
 

@@ -100,7 +100,7 @@ def expand_transpose(op: TransposeOp, to: Expansion) -> SSAValue:
 
 
 def _in_order(x: SSAValue, lead: Sequence[int], perm: Sequence[int], to: Expansion) -> SSAValue:
-    """Rows of x, a grid of those dimensions, in another order, as the result."""
+    """Return rows of x, a grid of those dimensions, in another order, as the result."""
     return to.select(x, permuted(lead, perm), to.result.shape, to.result.fold)
 
 
@@ -144,7 +144,7 @@ def expand_pad(op: PadOp, to: Expansion) -> SSAValue:
 
 
 def _columns_of(x: SSAValue, selection: Selection, to: Expansion) -> SSAValue:
-    """Columns of x by a selection with one dimension; the other dimensions stay."""
+    """Return columns of x by a selection with one dimension; the other dimensions stay."""
     shape, fold = tile_of(x).shape, tile_of(x).fold
     t, rows, columns = tile_of(x).matrix()
     whole = along((t, columns), (t, *selection.sizes), (0, *selection.offsets), (1, selection.steps[0][0]))
@@ -153,7 +153,7 @@ def _columns_of(x: SSAValue, selection: Selection, to: Expansion) -> SSAValue:
 
 
 def _filled(select: Callable[[SSAValue], SSAValue], x: SSAValue, value: float, mask: Sequence[int], to: Expansion) -> SSAValue:
-    """What `select` makes of x, plus the value where it makes zeros of ones; mask: shape of those ones."""
+    """Return what `select` makes of x, plus the value where it makes zeros of ones; mask: shape of those ones."""
     padded, format_ = select(x), tile_of(x).format
     if value == 0:
         return padded

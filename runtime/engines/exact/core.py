@@ -43,11 +43,11 @@ class Core:
     # ---- what rules use ----
 
     def unpack(self, values: NDArray) -> NDArray:
-        """Values as SrcA and SrcB hold them."""
+        """Return values as SrcA and SrcB hold them."""
         return registers.unpack(values, self.op.accumulate)
 
     def multiply(self, product: Product, a: NDArray, b: NDArray) -> NDArray:
-        """A bilinear function of unpacked values, a in SrcA and b in SrcB, by the op's fidelity."""
+        """Return a bilinear function of unpacked values, a in SrcA and b in SrcB, by the op's fidelity."""
         return registers.multiply(product, a, b, self.op.fidelity)
 
     @property
@@ -66,7 +66,7 @@ class Core:
         return max(self.op.inner[1], 1) if self.op.inner is not None else 1
 
     def accumulate(self, parts: Iterable[NDArray]) -> NDArray:
-        """The sum of the products of K blocks, spilled in the intermediate format between them.  Raises E0609 for no part at all."""
+        """Return the sum of the products of K blocks, spilled in the intermediate format between them.  Raises E0609 for no part at all."""
         total: NDArray | None = None
         for part in parts:
             total = part if total is None else self._narrow(total, self.op.intermediate) + part
@@ -114,7 +114,7 @@ class Core:
 
 
 def _copies(work: Work) -> bool:
-    """Whether an op is a copy into Float32, which holds all elements as they are: what a slice of everything becomes."""
+    """Return whether an op is a copy into Float32, which holds all elements as they are: what a slice of everything becomes."""
     return work.op == "tile.map" and work.attrs.get("fn") == "identity" and work.results[0].format == "Float32"
 
 

@@ -42,7 +42,7 @@ class ExactPlan(ReferencePlan):
     rules: dict[str, Rule] = field(default_factory=RULES.rules)
 
     def compute(self, op: Op, inputs: Sequence[NDArray]) -> NDArray:
-        """The result of one op."""
+        """Return the result of one op."""
         if isinstance(op.place, Host):
             return super().compute(op, inputs)
         core = Core(op, self.rules, noise_of(self.seed, op))

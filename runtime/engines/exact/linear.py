@@ -41,7 +41,7 @@ def exact_attention(core: Core, q: NDArray, k: NDArray, v: NDArray, mask: NDArra
 
 
 def _summed(core: Core, pairs: Iterable[tuple[NDArray, NDArray]]) -> NDArray:
-    """The sum of left @ right over pairs of unpacked values."""
+    """Return the sum of left @ right over pairs of unpacked values."""
     blocks = (block for left, right in pairs for block in _blocks(core, left, right))
     return core.accumulate(core.multiply(_swapped, right, left) for left, right in blocks)
 

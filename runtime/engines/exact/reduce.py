@@ -17,7 +17,7 @@ SUMMING = frozenset({"sum", "mean"})
 
 @RULES.rule("reduce")
 def exact_reduce(core: Core, x: NDArray, *, fn: str, **attrs: Any) -> Any:
-    """The reduction; what a sum or mean adds up has gone through the multiplier."""
+    """Return the reduction; what a sum or mean adds up has gone through the multiplier."""
     return kernel("tile.reduce")(times_one(core, x) if fn in SUMMING else x, fn=fn, **attrs)
 
 

@@ -41,7 +41,7 @@ def truncate(values: NDArray, bits: int) -> NDArray:
 
 
 def unpack(values: NDArray, accumulate: str) -> NDArray:
-    """What SrcA or SrcB holds of a tensor: Float32 loses mantissa bits, denormals are zero; all other formats fit.
+    """Return what SrcA or SrcB holds of a tensor: Float32 loses mantissa bits, denormals are zero; all other formats fit.
 
     A destination register of Float32 takes operands as Tf32, one of 16 bits takes them in its own format.
     """
@@ -56,7 +56,7 @@ def unpack(values: NDArray, accumulate: str) -> NDArray:
 
 
 def multiply(product: Product, a: NDArray, b: NDArray, fidelity: str) -> NDArray:
-    """The phases of a fidelity, summed: product(a, b) with a from SrcA and b from SrcB.  Raises E0607 for an unknown fidelity.
+    """Return the phases of a fidelity, summed: product(a, b) with a from SrcA and b from SrcB.  Raises E0607 for an unknown fidelity.
 
     LoFi has 1 phase, HiFi2 2, HiFi3 3, HiFi4 4.  Phase 0 is a_high * b_high, phase 1 adds a_low * b_high, phase 2 a_high * b_low, phase 3
     a_low * b_low.  As the product is bilinear and highs and lows add up without rounding, phases that share an operand are one call.
@@ -79,7 +79,7 @@ def multiply(product: Product, a: NDArray, b: NDArray, fidelity: str) -> NDArray
 
 
 def narrow(values: NDArray, format: str, noise: np.random.Generator | None) -> NDArray:
-    """Values as a format holds them: to nearest, ties away from zero, or stochastically where there is a source of noise.
+    """Return values as a format holds them: to nearest, ties away from zero, or stochastically where there is a source of noise.
 
     Formats whose elements share an exponent know the nearest by themselves, as integers do.
     """
@@ -120,7 +120,7 @@ def _to_blocks(values: NDArray, magnitude_bits: int, noise: np.random.Generator)
 
 
 def _finite(values: NDArray) -> NDArray:
-    """Values with 0 in place of infinities, whose low parts are nothing."""
+    """Return values with 0 in place of infinities, whose low parts are nothing."""
     finite = np.isfinite(values)
     return values if finite.all() else np.where(finite, values, np.float32(0))
 

@@ -54,7 +54,7 @@ class NativeEngine:
     joins_graphs: bool = True
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
-        """A plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now.
+        """Return a plan; graphs of which no op has a kernel run on the reference engine.  Weights are packed now.
 
         Raises E0104 for more memory than this process can have.
         """
@@ -149,7 +149,7 @@ class NativeEngine:
         return store.name(f"plans of {key} on {self.threads} threads", cpu, planner_version)
 
     def checked_cpu(self) -> Cpu:
-        """The CPU with the instructions that work."""
+        """Return the CPU with the instructions that work."""
         cpu = self.cpu or host_cpu()
         if not cpu.has("amx-bf16"):
             return cpu
@@ -161,7 +161,7 @@ class NativeEngine:
 def _later(
     engine: NativeEngine, cpu: Cpu, graph: str, source: Callable[[], Netlist], constants: Constants
 ) -> tuple[Callable[[], ReferencePlan], Callable[[], Draft]]:
-    """What a plan that was kept needs of its graph where data is out of range, and where somebody asks what takes its time."""
+    """Return what a plan that was kept needs of its graph where data is out of range, and where somebody asks what takes its time."""
 
     @cache
     def reference() -> ReferencePlan:

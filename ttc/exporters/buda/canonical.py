@@ -29,7 +29,7 @@ WHOLE = f"tiles({TILE}, {TILE})"
 
 
 def canonical(netlist: Netlist) -> tuple[Netlist, Fillings]:
-    """The netlist in the words of Buda, and what its queues hold.
+    """Return the netlist in the words of Buda, and what its queues hold.
 
     Raises E0503 naming the op that Buda lacks, or that it cannot place so.
     """
@@ -63,7 +63,7 @@ class _Canonical:
         return replace(self.netlist, queues=queues, graphs=graphs), fillings
 
     def queue(self, queue: Queue, writer: Op | None) -> Queue:
-        """A queue in whole tiles; one that holds a result computed in steps puts it together."""
+        """Return a queue in whole tiles; one that holds a result computed in steps puts it together."""
         if queue.tensor.layout == "rows" or queue.blocking is None:
             return queue
         whole = replace(queue, tensor=in_tiles(queue.tensor))
@@ -76,7 +76,7 @@ class _Canonical:
         return replace(whole, blocking=blocking, settings=(("input_tms", kept.encoded(steps.restoring())),))
 
     def steps_of(self, op: Op) -> Steps:
-        """The steps of an op on cores."""
+        """Return the steps of an op on cores."""
         if not isinstance(op.place, Grid) or op.blocking is None:
             return Steps()
         try:
@@ -87,7 +87,7 @@ class _Canonical:
     # ---- ops ---------------------------------------------------------------------------------------------------------------------
 
     def op(self, op: Op, graph: Graph) -> Op:
-        """An op as Buda says it."""
+        """Return an op as Buda says it."""
         if not isinstance(op.place, Grid) or op.blocking is None:
             raise Error("E0503", "an op on the host stands among ops of the device", where=_where(op))
         self.steps[op.name] = steps = self.steps_of(op)
@@ -133,7 +133,7 @@ class _Canonical:
         return replace(found, inner=_inner(written), settings=said)
 
     def embedding(self, op: Op, form: OpForm, place: Grid, blocking: Blocking, graph: Graph) -> tuple[OpForm, Op, Blocking]:
-        """A gather of rows: the table lies in rows, and each row of cores reads its own indices, one after another.
+        """Return a gather of rows: the table lies in rows, and each row of cores reads its own indices, one after another.
 
         Raises E0503 where the indices, or the table, are not the host's to write.
         """
@@ -157,12 +157,12 @@ class _Canonical:
         return replace(form, attributes={**form.attributes, "num_indices": count}), replace(op, inputs=inputs), deep
 
     def read_as_tiles(self, queue: str) -> bool:
-        """Whether an op on cores reads a queue otherwise than to gather rows."""
+        """Return whether an op on cores reads a queue otherwise than to gather rows."""
         ops = (op for graph in self.netlist.graphs.values() for op in graph.ops if isinstance(op.place, Grid) and queue in op.inputs)
         return any(op.work.works[-1].op != "tile.embedding" for op in ops)
 
     def source(self, source: int | ImpliedConstant | Diagonal, op: Op, graph: Graph) -> str:
-        """The name of what an input of the op of Buda comes from."""
+        """Return the name of what an input of the op of Buda comes from."""
         if isinstance(source, int):
             return op.inputs[source]
         if isinstance(source, Diagonal):
@@ -191,7 +191,7 @@ class _Canonical:
 
 
 def in_tiles(type_: TensorType) -> TensorType:
-    """The tensor with all of its tiles: [t, rows, columns]."""
+    """Return the tensor with all of its tiles: [t, rows, columns]."""
     t, rows, columns = type_.tile_dims()
     return TensorType((t, rows * TILE, columns * TILE), type_.format, WHOLE)
 
@@ -209,14 +209,14 @@ def _broadcast(dims: Sequence[int]) -> tuple[Tm, ...]:
 
 
 def _filled(constant: ImpliedConstant) -> NDArray:
-    """A constant in whole tiles: one number in all of a tile, or zeros beyond."""
+    """Return a constant in whole tiles: one number in all of a tile, or zeros beyond."""
     if not constant.type.shape:
         return np.full((1, TILE, TILE), constant.values)
     return padded(np.asarray(constant.values).reshape(constant.type.shape), constant.type)
 
 
 def padded(values: NDArray, type_: TensorType) -> NDArray:
-    """A tensor of that type as [t, rows, columns] in whole tiles, zeros beyond its elements."""
+    """Return a tensor of that type as [t, rows, columns] in whole tiles, zeros beyond its elements."""
     t, rows, columns = type_.tile_dims()
     whole = np.zeros((t, rows * TILE, columns * TILE), values.dtype)
     _, high, wide = matrix_of(type_)
@@ -225,7 +225,7 @@ def padded(values: NDArray, type_: TensorType) -> NDArray:
 
 
 def _within_matrices(attributes: Mapping[str, Plain]) -> Mapping[str, Plain]:
-    """The attributes of a product, K blocks of each matrix: ours run through all matrices that are summed."""
+    """Return the attributes of a product, K blocks of each matrix: ours run through all matrices that are summed."""
     m_k, u_kt, z = (attributes.get(name) for name in ("m_k", "u_kt", "z"))
     if not (attributes.get("accumulate") and isinstance(m_k, int) and isinstance(u_kt, int) and isinstance(z, int)):
         return attributes
@@ -235,7 +235,7 @@ def _within_matrices(attributes: Mapping[str, Plain]) -> Mapping[str, Plain]:
 
 
 def _in_steps(attributes: Mapping[str, Plain], type_: str, steps: Steps) -> Mapping[str, Plain]:
-    """The attributes of a splice whose matrices are cut: what it takes of each input at a time is all parts of a matrix."""
+    """Return the attributes of a splice whose matrices are cut: what it takes of each input at a time is all parts of a matrix."""
     if type_ != "splice" or not steps.many:
         return attributes
     if attributes.get("granularity") != "t":

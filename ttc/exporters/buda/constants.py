@@ -85,7 +85,7 @@ class ConstantQueues:
         self._taken = set(netlist.queues) | {op.name for graph in netlist.graphs.values() for op in graph.ops}
 
     def of(self, values: NDArray, format_: str, chip: int) -> str:
-        """The name of the queue of a constant [t, rows, columns] in whole tiles."""
+        """Return the name of the queue of a constant [t, rows, columns] in whole tiles."""
         key = (values.shape, values.tobytes(), format_, chip)
         if key not in self._known:
             name = self._known[key] = self._named("constant")
@@ -94,7 +94,7 @@ class ConstantQueues:
         return self._known[key]
 
     def copy(self, queue: Queue, manner: Manner, chip: int) -> str:
-        """The name of the queue that holds another's tensor in that manner.
+        """Return the name of the queue that holds another's tensor in that manner.
 
         diagonals: of a tensor [z, c], z tiles one below another.  rows: of a matrix, in whole tiles without their order.
         """
@@ -109,7 +109,7 @@ class ConstantQueues:
         return self._known[key]
 
     def moved(self, queue: Queue, type_: TensorType) -> Queue:
-        """A queue with entries of another type, in one buffer of its own."""
+        """Return a queue with entries of another type, in one buffer of its own."""
         if queue.tensor == type_:
             return queue
         t, rows, columns = type_.tile_dims()

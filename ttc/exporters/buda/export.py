@@ -24,7 +24,7 @@ class Exported:
 
 
 def export(netlist: Netlist) -> Exported:
-    """The Buda netlist of a netlist compiled with --kernels buda.
+    """Return the Buda netlist of a netlist compiled with --kernels buda.
 
     Work on the host is no part of it: programs end before it, and the queues that it fills are the host's.
     Raises E0503 naming the op that Buda lacks, or that it cannot place so.

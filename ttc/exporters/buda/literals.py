@@ -14,7 +14,7 @@ from ttc.dialects.netlist.sizes import tile_shape
 
 
 def written_out(function: Function) -> Function:
-    """The function with those repeated numbers as literals of all their elements that have to end where their shape does."""
+    """Return the function with those repeated numbers as literals of all their elements that have to end where their shape does."""
     makers: dict[int, Work] = {}
     value = len(function.inputs)
     for work in function.works:
@@ -40,7 +40,7 @@ def matrix_of(type_: TensorType) -> tuple[int, int, int]:
 
 
 def _number(work: Work, makers: Mapping[int, Work]) -> float | None:
-    """The number that a work is, or repeats."""
+    """Return the number that a work is, or repeats."""
     source = work.operands[0] if work.op == "tile.broadcast" else None
     if source is not None and source in makers:
         work = makers[source]
@@ -56,7 +56,7 @@ def _written(work: Work, makers: Mapping[int, Work]) -> Work:
 
 
 def _ends(value: int, function: Function, types: list[TensorType]) -> bool:
-    """Whether a matrix of one number ends within a tile along a dimension in which its readers need zeros beyond."""
+    """Return whether a matrix of one number ends within a tile along a dimension in which its readers need zeros beyond."""
     height, width = tile_shape(types[value].layout) or (1, 1)
     _, rows, columns = matrix_of(types[value])
     return any(

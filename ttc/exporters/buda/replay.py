@@ -66,7 +66,7 @@ def replay(exported: Exported, program: Program, inputs: Mapping[str, Any], entr
 
 
 def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "forward") -> dict[str, list[NDArray]]:
-    """All entries that one run of a program pushes into each queue, its ops computed one by one."""
+    """Return all entries that one run of a program pushes into each queue, its ops computed one by one."""
     found: dict[str, list[NDArray]] = {}
     netlists = Netlists(lambda: program.netlist, program.description)
     plans = Plans(ReferenceEngine(), netlists, program.constants)
@@ -76,7 +76,7 @@ def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "fo
 
 
 def _rounding(netlist: Netlist) -> Netlist:
-    """The netlist whose ops round results to their formats, as archives do, and take Float32 operands as they are."""
+    """Return the netlist whose ops round results to their formats, as archives do, and take Float32 operands as they are."""
     graphs = {
         name: replace(graph, ops=tuple(replace(op, rounding="rne", work=_unadjusted(op.work)) for op in graph.ops))
         for name, graph in netlist.graphs.items()

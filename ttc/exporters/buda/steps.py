@@ -27,7 +27,7 @@ class Steps:
         return self.rows * self.columns > 1
 
     def restoring(self) -> Tms:
-        """What makes the whole result of its parts."""
+        """Return what makes the whole result of its parts."""
         return (*_tm("hstack", self.columns), *_tm("vstack", self.rows))
 
 
@@ -42,7 +42,7 @@ def steps_of(type_: TensorType, grid: tuple[int, int], blocking: Blocking) -> St
 
 
 def cutting(type_: str, index: int, steps: Steps, t: int, groups: int) -> Tms:
-    """What cuts an input of an op as its result is cut.
+    """Return what cuts an input of an op as its result is cut.
 
     Args:    type_: of the op; matmuls that sum over z and reductions along z have groups of matrices.  index: of the input.
              t: matrices of the result.  groups: matrices of the input for each of the result.
@@ -60,7 +60,7 @@ def cutting(type_: str, index: int, steps: Steps, t: int, groups: int) -> Tms:
 
 
 def _left(type_: str, steps: Steps, t: int, groups: int) -> Tms:
-    """Rows cut; the same for all columns."""
+    """Return rows cut; the same for all columns."""
     _require_simple(type_, steps, t, groups)
     cut = _grouped("v", steps.rows, groups) if groups > 1 else _tm("vslice", steps.rows)
     if t == 1:
@@ -69,7 +69,7 @@ def _left(type_: str, steps: Steps, t: int, groups: int) -> Tms:
 
 
 def _right(type_: str, steps: Steps, t: int, groups: int) -> Tms:
-    """Columns cut; the same for all rows."""
+    """Return columns cut; the same for all rows."""
     _require_simple(type_, steps, t, groups)
     again = _broadcast("z", steps.rows) if t == 1 else (*_broadcast("r", steps.rows), *_tm("vslice", steps.rows))
     cut = _grouped("h", steps.columns, groups) if groups > 1 else _tm("hslice", steps.columns)
@@ -82,7 +82,7 @@ def _require_simple(type_: str, steps: Steps, t: int, groups: int) -> None:
 
 
 def _grouped(side: str, n: int, groups: int) -> Tms:
-    """Each of a group of matrices cut into n parts, the parts of a group side by side: first parts first."""
+    """Return each of a group of matrices cut into n parts, the parts of a group side by side: first parts first."""
     if n == 1:
         return ()
     join, part = ("hstack", "hslice") if side == "v" else ("vstack", "vslice")

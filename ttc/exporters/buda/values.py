@@ -20,7 +20,7 @@ NO_INDEX = 0xFFFFFFFF
 
 
 def bundle_of(exported: Exported, program: Program) -> bytes:
-    """A .npz of the entries of all rams that the host fills, by queue."""
+    """Return a .npz of the entries of all rams that the host fills, by queue."""
     stream = BytesIO()
     np.savez(stream, allow_pickle=False, **held_values(exported, program.netlist, tensors_of(program)))  # pyright: ignore[reportArgumentType]
     return stream.getvalue()
@@ -59,7 +59,7 @@ def entries(name: str, exported: Exported, netlist: Netlist, values: Sequence[ND
 
 
 def _stream(indices: NDArray, count: int) -> NDArray:
-    """Indices as rows of cores read them: `count` one after another through tiles of their own; rows without an index are zero."""
+    """Return indices as rows of cores read them: `count` one after another through tiles of their own; rows without an index are zero."""
     cores, tiles = -(-indices.size // count), -(-count // 1024)
     found = np.full((cores, tiles * 1024), NO_INDEX, np.int64)
     flat = np.full(cores * count, NO_INDEX, np.int64)

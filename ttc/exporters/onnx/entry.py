@@ -71,7 +71,7 @@ def _leaf(step: NodeWriter) -> None:
 
 
 def _result_name(nodes: NodeList, work: Work, index: int) -> str:
-    """The name of a result: a weight's key, the output that it is, or the op's."""
+    """Return the name of a result: a weight's key, the output that it is, or the op's."""
     if work.op in LEAVES:
         return nodes.name(str(work.attrs.get("key") or "constant"))
     number = len(nodes.values) + index

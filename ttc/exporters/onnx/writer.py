@@ -71,7 +71,7 @@ class NodeWriter:
         self.mnemonic = work.op.removeprefix("nn.")
 
     def has(self, index: int) -> bool:
-        """Whether an operand is present."""
+        """Return whether an operand is present."""
         return index < len(self.work.operands) and self.work.operands[index] is not None
 
     def x(self, index: int = 0) -> str:

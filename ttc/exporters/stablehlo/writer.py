@@ -80,7 +80,7 @@ class HloWriter:
     # ---- what rules ask ------------------------------------------------------------------------------------------------------------
 
     def has(self, index: int) -> bool:
-        """Whether an operand is present."""
+        """Return whether an operand is present."""
         return index < len(self.operands) and self.operands[index] is not None
 
     def x(self, index: int = 0) -> HloValue:

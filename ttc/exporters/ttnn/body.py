@@ -103,7 +103,7 @@ def _write_op(step: OpText, whole: Work) -> None:
 
 
 def _stays_on_host(step: OpText, name: str) -> bool:
-    """Whether an op reads only what the host holds, and is a view or works on integers and truth values."""
+    """Return whether an op reads only what the host holds, and is a view or works on integers and truth values."""
     values = step.present
     if any(value.on_device for value in values) or all(value.leaf is not None for value in values):
         return not values

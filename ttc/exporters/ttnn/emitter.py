@@ -246,7 +246,7 @@ class OpText:
         return value
 
     def has(self, index: int) -> bool:
-        """Whether an operand is present."""
+        """Return whether an operand is present."""
         return index < len(self.operands) and self.operands[index] is not None
 
     @property

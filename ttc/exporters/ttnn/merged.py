@@ -42,7 +42,7 @@ class MergedProduct:
         return sum(other.results[0].shape[-1] for other in self.works[: self._place(work)])
 
     def is_last(self, work: Work) -> bool:
-        """Whether no product of these comes after one."""
+        """Return whether no product of these comes after one."""
         return self.works[-1] is work
 
     def _place(self, work: Work) -> int:
@@ -96,7 +96,7 @@ def _is_product(work: Work) -> bool:
 
 
 def _is_mergeable(work: Work, weight: Work, bias: Work | None) -> bool:
-    """Whether a product is one with a matrix, columns of whole tiles, a bias that is a row, and no activation."""
+    """Return whether a product is one with a matrix, columns of whole tiles, a bias that is a row, and no activation."""
     shape = weight.results[0].shape
     has_bias = len(work.operands) > 2 and work.operands[2] is not None
     return (

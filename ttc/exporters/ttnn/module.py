@@ -108,7 +108,7 @@ def module_text(emitter: Emitter, fidelity: str, trace: bool = False) -> str:
 
 
 def _introduction(graph: ModelGraph, whole: ModelGraph) -> str:
-    """The module's docstring: the model, its inputs and its outputs, and how many chips divide their rows."""
+    """Return the module's docstring: the model, its inputs and its outputs, and how many chips divide their rows."""
     kinds = whole.function.value_types
     lines = [f'"""The model {_shown(graph.model)} as a program for TT-NN, written by ttc {__version__}.', ""]
     if whole is not graph:
@@ -124,12 +124,12 @@ def _introduction(graph: ModelGraph, whole: ModelGraph) -> str:
 
 
 def _shown(name: str) -> str:
-    """A name from a file inside a docstring: printable, without quotes and backslashes."""
+    """Return a name from a file inside a docstring: printable, without quotes and backslashes."""
     return ascii(name)[1:-1].replace("\\", "/").replace('"', "'")
 
 
 def _weights(emitter: Emitter) -> list[str]:
-    """The table of weights: where each is put, its format and its layout."""
+    """Return the table of weights: where each is put, its format and its layout."""
     lines = ["WEIGHTS = {"] if emitter.weights.stored else ["WEIGHTS = {}"]
     for name, weight in emitter.weights.stored.items():
         format_ = store.BFLOAT16 if (weight.place, weight.format) == (store.KERNEL, store.BFLOAT8) else weight.format

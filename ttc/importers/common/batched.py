@@ -18,7 +18,7 @@ MAX_ELEMENTS = 1 << 26
 
 
 def batched(b: Builder, size: int, given: Mapping[SSAValue, SSAValue], ops: Sequence[NNOp], results: Sequence[SSAValue]) -> list[SSAValue]:
-    """The results of a body in all iterations, [size, ...].
+    """Return the results of a body in all iterations, [size, ...].
 
     Args:
         size: number of iterations.
@@ -40,12 +40,12 @@ def batched(b: Builder, size: int, given: Mapping[SSAValue, SSAValue], ops: Sequ
 
 
 def _repeated(b: Builder, x: SSAValue, size: int) -> SSAValue:
-    """What all iterations have alike, once for each of them."""
+    """Return what all iterations have alike, once for each of them."""
     return b.nn("expand", b.reshape(x, 1, *b.shape(x)), shape=(size, *b.shape(x)))
 
 
 def _on_all(b: Builder, op: NNOp, places: Mapping[SSAValue, SSAValue], alike: Mapping[SSAValue, SSAValue], size: int) -> NNOp:
-    """An op on the values of all iterations; alike: what they have alike.  Raises Unsupported."""
+    """Return an op on the values of all iterations; alike: what they have alike.  Raises Unsupported."""
     attrs = op.plain_attrs()
     shape = spec_of(op.results[0].type).shape
     given = op.named_operands()
@@ -70,6 +70,6 @@ def _on_all(b: Builder, op: NNOp, places: Mapping[SSAValue, SSAValue], alike: Ma
 
 
 def _aligned(b: Builder, x: SSAValue, rank: int) -> SSAValue:
-    """A value of all iterations with dimensions of 1 behind the first, so that one iteration's part has a rank."""
+    """Return a value of all iterations with dimensions of 1 behind the first, so that one iteration's part has a rank."""
     size, *own = b.shape(x)
     return b.reshape(x, size, *(1 for _ in range(rank - len(own))), *own)

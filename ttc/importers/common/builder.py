@@ -136,7 +136,7 @@ class Builder(DrawingMaker):
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 
     def initializer(self, name: str, weight: Weight, *, trainable: bool | None = None) -> SSAValue:
-        """The leaf of a weight of the model.
+        """Return the leaf of a weight of the model.
 
         trainable: whether it is a parameter, else it is a constant; None: the format does not say, and floating-point ones with a
         dimension count as parameters.
@@ -153,17 +153,17 @@ class Builder(DrawingMaker):
         return self._leaf(ConstantOp, {"value": WeightAttr.of(name, spec)}, spec, name)
 
     def state(self, name: str, first: Weight) -> SSAValue:
-        """The leaf of a state: what it holds when the function is entered; `first` is the value it starts with."""
+        """Return the leaf of a state: what it holds when the function is entered; `first` is the value it starts with."""
         spec = Spec(first.shape, first.dtype)
         self._weights[name] = first
         return self._leaf(StateOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
 
     def counter(self, name: str) -> SSAValue:
-        """The leaf of a state that starts as the integer 0."""
+        """Return the leaf of a state that starts as the integer 0."""
         return self._leaf(StateOp, {"sym": name, "value": LiteralAttr.of(np.array(0))}, Spec((), np.dtype(np.int64)), name)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
-        """A constant of the current node: written out if it is small, else made once, as loops repeat their bodies' constants."""
+        """Return a constant of the current node: written out if it is small, else made once, as loops repeat their bodies' constants."""
         array = np.asarray(value, dtype)
         spec = Spec(array.shape, array.dtype)
         if array.dtype == STRING:
@@ -196,15 +196,15 @@ class Builder(DrawingMaker):
     # ---- values known at import -------------------------------------------------------------------------------------------------
 
     def known(self, value: SSAValue) -> NDArray | None:
-        """The value if it follows from constants and static shapes by little work, else None."""
+        """Return the value if it follows from constants and static shapes by little work, else None."""
         return self._tracker.known(value)
 
     def part(self, value: SSAValue) -> Partial | None:
-        """Which elements of a list of integers are known, where sizes that data decide stand beside others in it."""
+        """Return which elements of a list of integers are known, where sizes that data decide stand beside others in it."""
         return self._tracker.part(value)
 
     def need(self, value: SSAValue, what: str) -> NDArray:
-        """The known value of an operand that nn has as an attribute.  Raises Unsupported."""
+        """Return the known value of an operand that nn has as an attribute.  Raises Unsupported."""
         found = self.known(value)
         found = self._given.known(value) if found is None else found
         if found is None:
@@ -213,14 +213,14 @@ class Builder(DrawingMaker):
         return found
 
     def is_of_data(self, value: SSAValue) -> bool:
-        """Whether a value follows from data, so that no values of integer inputs would make it known (those are for a contract).
+        """Return whether a value follows from data, so that no values of integer inputs would make it known (those are for a contract).
 
         Inputs of two dimensions and more are data, as masks are, unless their values are given.
         """
         return self._given.known(value) is None and all(self.rank(x) > 1 for x in self._given.missing(value))
 
     def undecided(self, condition: SSAValue, error: Error) -> Error:
-        """The error of a branch that may not be the one taken, with a hint at the inputs whose values would decide."""
+        """Return the error of a branch that may not be the one taken, with a hint at the inputs whose values would decide."""
         names = sorted(_name(argument) for argument in self._given.missing(condition))
         if names and error.hint is None:
             flags = " ".join(f"--values {name}=..." for name in names)
@@ -233,14 +233,14 @@ class Builder(DrawingMaker):
         return self._given.used
 
     def ints(self, value: SSAValue, what: str) -> tuple[int, ...]:
-        """The known integers of an operand of rank 0 or 1.  Raises Unsupported, E0203."""
+        """Return the known integers of an operand of rank 0 or 1.  Raises Unsupported, E0203."""
         found = self.need(value, what)
         if found.ndim > 1 or found.dtype.kind not in "iu" or found.size > 4096:
             raise Error("E0203", f"{what} must be a list of integers, not {found.dtype}{list(found.shape)}", where=self._node)
         return tuple(int(x) for x in found.ravel())
 
     def number(self, value: SSAValue, what: str) -> float:
-        """The known number of an operand with one element.  Raises Unsupported, E0203."""
+        """Return the known number of an operand with one element.  Raises Unsupported, E0203."""
         found = self.need(value, what)
         if found.size != 1:
             raise Error("E0203", f"{what} must be one number, not {list(found.shape)}", where=self._node)
@@ -262,7 +262,7 @@ class Builder(DrawingMaker):
 
 
 def _name(argument: SSAValue) -> str:
-    """The name of an argument of the function being built."""
+    """Return the name of an argument of the function being built."""
     function = argument.owner.parent_op() if isinstance(argument, BlockArgument) else None
     return ports(function)[0][argument.index].name if isinstance(argument, BlockArgument) and isinstance(function, func.FuncOp) else "?"
 

@@ -56,7 +56,7 @@ def apart(row: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _opened(row: Callable[..., Any]) -> Any:
-    """The row's signature, with operands of any kind."""
+    """Return the row's signature, with operands of any kind."""
     found = signature(row)
     kinds = [p.replace(annotation="Value") if str(p.annotation).startswith("SSAValue") else p for p in found.parameters.values()]
     return found.replace(parameters=kinds)

@@ -55,7 +55,7 @@ class LoopIteration:
 
 
 def branch(b: Builder, which: SSAValue, bodies: Sequence[Callable[[], Sequence[SSAValue]]]) -> tuple[SSAValue, ...]:
-    """What the chosen body gives.
+    """Return what the chosen body gives.
 
     Args:
         which: one bool (true: the first of two bodies) or one integer (its number; the last body where there is none of it), of any shape.
@@ -86,7 +86,7 @@ def loop(
     condition: SSAValue | None = None,
     length: int | None = None,
 ) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
-    """The carried values after the last iteration, and the stacks, [iterations, ...].
+    """Return the carried values after the last iteration, and the stacks, [iterations, ...].
 
     Args:
         step: makes one iteration: given its number and the carried values.
@@ -187,7 +187,7 @@ class _Region:
         return list(found)
 
     def block_with(self, captured: Sequence[SSAValue]) -> Block:
-        """The finished block: captured values are arguments after its own, literals stand in it."""
+        """Return the finished block: captured values are arguments after its own, literals stand in it."""
         inner: dict[SSAValue, SSAValue] = {}
         for value in captured:
             inner[value] = self.block.insert_arg(value.type, len(self.block.args))
@@ -206,7 +206,7 @@ class _Region:
 
 
 def _captures(regions: Sequence[_Region]) -> list[SSAValue]:
-    """What regions read from outside, but for literals."""
+    """Return what regions read from outside, but for literals."""
     found = dict.fromkeys(x for region in regions for x in region.outside())
     return [x for x in found if not (isinstance(x.owner, Operation) and is_written_out(x.owner))]
 

@@ -75,7 +75,7 @@ def groups_of(channels: int, depth: int) -> int:
 
 
 def pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
-    """The pool of that nn op over x[n, c, spatial...]."""
+    """Return the pool of that nn op over x[n, c, spatial...]."""
     if is_volume(b, x):
         return pool_volume(b, op, x, flat, ceil_mode, **attrs)
     rank = spatial_rank(b, x)

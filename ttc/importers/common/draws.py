@@ -26,7 +26,7 @@ class DrawingMaker(OpMaker):
 
     @abstractmethod
     def counter(self, name: str) -> SSAValue:
-        """A state that starts as the integer 0."""
+        """Return a state that starts as the integer 0."""
 
     def dropout(self, x: SSAValue, p: float) -> SSAValue:
         """x with elements set to 0 with probability p, the others made larger: the next of the model's dropouts.
@@ -40,7 +40,7 @@ class DrawingMaker(OpMaker):
         return self.nn("dropout", x, *self._seed, p=float(p), stream=self._streams - 1)
 
     def moved(self) -> list[tuple[Port, SSAValue]]:
-        """The new value of `random.offset`, if random numbers are drawn."""
+        """Return the new value of `random.offset`, if random numbers are drawn."""
         if self._seed is None:
             return []
         self.enter(OFFSET)

@@ -23,13 +23,13 @@ Size: TypeAlias = "int | SSAValue"
 
 
 def size_of(b: Builder, x: SSAValue, axis: int) -> Size:
-    """The size of a dimension."""
+    """Return the size of a dimension."""
     known = b.spec(x).shape[axis]
     return known if known != DYNAMIC else b.reshape(part(b, b.nn("shape", x), 0, axis, 1))
 
 
 def listed(b: Builder, sizes: Sequence[Size]) -> SSAValue:
-    """Sizes as one tensor, [sizes] of int64."""
+    """Return sizes as one tensor, [sizes] of int64."""
     int64 = np.dtype(np.int64)
     items = [b.constant(np.array([s], int64)) if isinstance(s, int) else b.cast(b.reshape(s, 1), int64) for s in sizes]
     return b.nn("concat", *items, axis=0) if len(items) > 1 else items[0] if items else b.constant(np.zeros(0, int64))
@@ -77,7 +77,7 @@ def without_axes(b: Builder, x: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 
 def _one_open(sizes: list[Size]) -> list[Size]:
-    """The only computed size, where there is one, as -1, which needs no computation."""
+    """Return the only computed size, where there is one, as -1, which needs no computation."""
     computed = [i for i, s in enumerate(sizes) if not isinstance(s, int)]
     if len(computed) == 1 and 0 not in sizes:
         sizes[computed[0]] = -1

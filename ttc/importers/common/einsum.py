@@ -59,7 +59,7 @@ def _parse(b: Builder, operands: tuple[SSAValue, ...], equation: str) -> tuple[l
 
 
 def _labelled(b: Builder, x: SSAValue, part: re.Match[str]) -> _Term:
-    """The labels of an operand: an ellipsis takes what is left, the last of the hidden labels last."""
+    """Return the labels of an operand: an ellipsis takes what is left, the last of the hidden labels last."""
     before, dots, after = part.groups()
     rest = b.rank(x) - len(before) - len(after)
     if rest < 0 or (rest and dots is None) or rest > len(_HIDDEN):
@@ -110,7 +110,7 @@ def _joined(b: Builder, left: _Term, right: _Term, needed: str) -> _Term:
 
 
 def _multiplied(b: Builder, left: _Term, right: _Term) -> _Term:
-    """The product of all pairs of elements: labels of the left, then those only the right has."""
+    """Return the product of all pairs of elements: labels of the left, then those only the right has."""
     extra = "".join(c for c in right.labels if c not in left.labels)
     labels = left.labels + extra
     a = b.reshape(left.value, *b.shape(left.value), *(1,) * len(extra))

@@ -15,7 +15,7 @@ Binary: TypeAlias = Callable[[Builder, SSAValue, SSAValue], SSAValue]
 
 
 def unary(op: str) -> Unary:
-    """The nn op of that name."""
+    """Return the nn op of that name."""
 
     def apply(b: Builder, x: SSAValue) -> SSAValue:
         return b.nn(op, x)
@@ -24,7 +24,7 @@ def unary(op: str) -> Unary:
 
 
 def binary(op: str) -> Binary:
-    """The nn op of that name; operands broadcast as numpy does."""
+    """Return the nn op of that name; operands broadcast as numpy does."""
 
     def apply(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
         return b.nn(op, x, y)
@@ -79,7 +79,7 @@ def log1p(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def atan2(b: Builder, y: SSAValue, x: SSAValue) -> SSAValue:
-    """The angle of (x, y): that of y / x, moved by pi where x is negative; the sign of a zero y is not seen."""
+    """Return the angle of (x, y): that of y / x, moved by pi where x is negative; the sign of a zero y is not seen."""
     zero, pi = b.scalar(0, y), b.scalar(np.pi, y)
     angle = b.nn("atan", b.nn("div", y, x))
     turned = b.nn("add", angle, b.nn("where", b.nn("less", y, zero), b.nn("neg", pi), pi))

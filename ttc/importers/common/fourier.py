@@ -13,7 +13,7 @@ from ttc.importers.common.unsupported import Unsupported
 
 
 def transform(b: Builder, parts: list[SSAValue], axis: int, size: int, *, inverse: bool, onesided: bool) -> list[SSAValue]:
-    """The transform along an axis of [real] or [real, imaginary], each cut or padded with 0 to the size.
+    """Return the transform along an axis of [real] or [real, imaginary], each cut or padded with 0 to the size.
 
     Inverse: over the size.  One-sided: the first half of the spectrum; with inverse from such a half to real numbers.
     """

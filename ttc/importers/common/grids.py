@@ -15,7 +15,7 @@ from ttc.importers.common.unsupported import Unsupported
 
 
 def affine_grid(b: Builder, theta: SSAValue, sizes: tuple[int, ...], *, align_corners: bool) -> SSAValue:
-    """The positions theta @ (x, y, 1) or (x, y, z, 1) for every place of an image of the size n, c, spatial...: a matrix product."""
+    """Return the positions theta @ (x, y, 1) or (x, y, z, 1) for every place of an image of the size n, c, spatial...: a matrix product."""
     spatial = sizes[2:]
     rank = len(spatial)
     if rank not in (2, 3) or b.shape(theta) != (sizes[0], rank, rank + 1) or min(spatial) < 1:

@@ -41,7 +41,7 @@ def require_steps(what: str, values: Sequence[int]) -> None:
 
 
 def conv(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, strides: Ints, dilations: Ints, pads: Ints) -> SSAValue:
-    """A convolution whose groups follow from the channels of image and filter.  pads: top, left, bottom, right.  Raises E0401."""
+    """Return a convolution whose groups follow from the channels of image and filter.  pads: top, left, bottom, right.  Raises E0401."""
     if b.rank(x) != 4 or b.rank(w) != 4:
         raise Error("E0401", f"a convolution takes an image and a filter of rank 4, not {b.spec(x)} and {b.spec(w)}")
     groups = groups_of(b.shape(x)[3], b.shape(w)[2])
@@ -150,7 +150,7 @@ def space_to_batch(b: Builder, x: SSAValue, block: Ints, pads: Sequence[tuple[in
 
 
 def batch_to_space(b: Builder, x: SSAValue, block: Ints, crops: Sequence[tuple[int, int]]) -> SSAValue:
-    """The reverse of `space_to_batch`: the dimension in front holds the places inside blocks; crops: cut off before and after."""
+    """Return the reverse of `space_to_batch`: the dimension in front holds the places inside blocks; crops: cut off before and after."""
     _require_blocks(b, x, block, crops)
     n, *sizes = b.shape(x)
     if n % prod(block):

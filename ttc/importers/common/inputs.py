@@ -45,7 +45,7 @@ class OpenDimensions(Error):
 
 
 def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None) -> dict[str, Spec]:
-    """The static type of every input by name.
+    """Return the static type of every input by name.
 
     Args:
         inputs: of the model, in order.
@@ -114,7 +114,7 @@ def _require_batch(inputs: Sequence[OpenInput], batch: int | None) -> None:
 
 
 def _as_declared(value: NDArray, spec: Spec) -> NDArray:
-    """A number without dimensions as the one element of an argument, if that can hold it."""
+    """Return a number without dimensions as the one element of an argument, if that can hold it."""
     if value.ndim or not spec.is_static or spec.elements != 1:
         return value
     cast = value.astype(spec.dtype)

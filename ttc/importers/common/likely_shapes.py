@@ -40,7 +40,7 @@ GUESSES = (Guess(), *(Guess(size, size, size) for size in (32, 28, 64, 256, 299,
 def likely_shapes(
     inputs: Sequence[OpenInput], given: Shapes, batch: int | None = None, guess: Guess = GUESSES[0]
 ) -> dict[str, tuple[int, ...]]:
-    """Shapes of the inputs with open dimensions: those given, else a batch of 1 and sizes of a guess.
+    """Return shapes of the inputs with open dimensions: those given, else a batch of 1 and sizes of a guess.
 
     Dimensions of one name get one size; one that is a sum or product of others gets its value where theirs are known.
     """
@@ -61,13 +61,13 @@ def likely_shapes(
 
 
 def flags_text(shapes: Shapes) -> str:
-    """The flags that set shapes, as a shell takes them: `--shape x=1x3x224x224`."""
+    """Return the flags that set shapes, as a shell takes them: `--shape x=1x3x224x224`."""
     texts = [f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
     return " ".join(f"--shape {shlex.quote(text)}" for text in texts)
 
 
 def value_of(dim: str, sizes: Mapping[str, int]) -> int | None:
-    """The value of a sum, difference or product of names and numbers; None where one is unknown, or for any other text."""
+    """Return the value of a sum, difference or product of names and numbers; None where one is unknown, or for any other text."""
     total, sign = 0, 1
     for part in re.split(r"\s*([+-])\s*", dim):
         if part in ("+", "-"):
@@ -88,7 +88,7 @@ def _size(item: OpenInput, axis: int, dim: int | str, sizes: Mapping[str, int], 
 
 
 def _likely(item: OpenInput, axis: int, batch: int | None, guess: Guess) -> int:
-    """The size of an open dimension by its place among the others."""
+    """Return the size of an open dimension by its place among the others."""
     dims, rank = item.dims, len(item.dims)
     if axis == 0:
         return batch or 1

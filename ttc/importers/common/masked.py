@@ -140,7 +140,7 @@ def mirror_pad(b: Builder, x: SSAValue, before: Ints, after: Ints, *, with_borde
 
 
 def reverse(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
-    """The elements along the axes in reverse order.  Raises E0412."""
+    """Return the elements along the axes in reverse order.  Raises E0412."""
     for axis in sorted({axis_in(a, b.rank(x)) for a in axes}):
         size = b.shape(x)[axis]
         x = part(b, x, axis, size - 1, size, -1) if size > 1 else x
@@ -159,7 +159,7 @@ def one_hot(b: Builder, indices: SSAValue, depth: int, on: SSAValue, off: SSAVal
 
 
 def resolved(old: Ints, wanted: Ints) -> Ints:
-    """A shape for as many elements as another's, its one -1 filled in.  Raises E0401, E0402."""
+    """Return a shape for as many elements as another's, its one -1 filled in.  Raises E0401, E0402."""
     if min(wanted, default=0) < -1 or wanted.count(-1) > 1 or len(wanted) > MAX_RANK:
         raise Error("E0402", f"{list(wanted[:MAX_RANK])} is not a shape")
     known = prod(size for size in wanted if size != -1)

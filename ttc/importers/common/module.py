@@ -59,7 +59,7 @@ def finished(
 
 
 def _rest(model: str, function: func.FuncOp, builder: Builder) -> tuple[ModuleOp, WeightStore]:
-    """The module of what was made before the import was given up."""
+    """Return the module of what was made before the import was given up."""
     unread = [result for op in builder.made for result in op.results if not result.uses]
     builder.misses.rows.clear()
     return finished(model, function, builder, [(Port(str(index)), result) for index, result in enumerate(unread)])

@@ -27,13 +27,13 @@ class Partial:
 
 
 def sizes_known(shape: Sequence[int]) -> Partial:
-    """The sizes of a tensor that are known."""
+    """Return the sizes of a tensor that are known."""
     sizes = np.array(shape, np.int64)
     return Partial(np.where(sizes == DYNAMIC, 0, sizes), sizes != DYNAMIC)
 
 
 def partly(op: NNOp, operands: Sequence[Partial], evaluate: Callable[[Sequence[NDArray]], list[NDArray] | None]) -> list[Partial] | None:
-    """What is known of an op's results; None for an op that mixes elements.  evaluate: the op's results for values of its operands.
+    """Return what is known of an op's results; None for an op that mixes elements.  evaluate: the op's results for values of its operands.
 
     An op that only moves elements moves what is known of them alike.
     """

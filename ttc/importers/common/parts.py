@@ -35,7 +35,7 @@ def strided(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | None
 
 
 def part(b: Builder, x: SSAValue, axis: int, start: int, size: int, step: int = 1) -> SSAValue:
-    """A regular part of one dimension; x itself if that is all of it."""
+    """Return a regular part of one dimension; x itself if that is all of it."""
     shape = b.shape(x)
     if start == 0 and size == shape[axis] and (step == 1 or size < 2):
         return x
@@ -68,7 +68,7 @@ def _crop(b: Builder, x: SSAValue, before: Sequence[int], after: Sequence[int]) 
 
 
 def triangle(b: Builder, x: SSAValue, offset: int, *, upper: bool) -> SSAValue:
-    """The part of each matrix on and above (or below) the diagonal of that offset; 0 elsewhere."""
+    """Return the part of each matrix on and above (or below) the diagonal of that offset; 0 elsewhere."""
     shape = b.shape(x)
     if len(shape) < 2 or shape[-2] * shape[-1] > 1 << 24:
         raise Error("E0401", f"takes matrices of at most 16 M elements, not {b.spec(x)}")
@@ -79,7 +79,7 @@ def triangle(b: Builder, x: SSAValue, offset: int, *, upper: bool) -> SSAValue:
 
 
 def element(b: Builder, x: SSAValue, axis: int, at: int) -> SSAValue:
-    """One element along an axis, which the result lacks."""
+    """Return one element along an axis, which the result lacks."""
     shape = b.shape(x)
     starts = tuple(at if i == axis else 0 for i in range(len(shape)))
     part = b.nn("slice", x, starts=starts, sizes=tuple(1 if i == axis else d for i, d in enumerate(shape)), steps=(1,) * len(shape))

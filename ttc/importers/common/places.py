@@ -37,7 +37,7 @@ def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray
 
 
 def max_pool_places(b: Builder, x: SSAValue, win: Window, shape: Ints, *, ceil: bool, column_major: bool) -> SSAValue:
-    """Where in the flattened x each maximum of a pool lies, the first of equal ones: of the result's shape.
+    """Return where in the flattened x each maximum of a pool lies, the first of equal ones: of the result's shape.
 
     column_major: an image's columns count as one after the other.
     """

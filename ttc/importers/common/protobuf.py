@@ -27,7 +27,7 @@ class Field(NamedTuple):
 
 
 def read_varint(data: Buffer, at: int, end: int, kind: str) -> tuple[int, int]:
-    """A base-128 number of at most 10 bytes, and the offset after it.  kind: of model, for messages.  Raises E0201."""
+    """Return a base-128 number of at most 10 bytes, and the offset after it.  kind: of model, for messages.  Raises E0201."""
     value = 0
     for index in range(10):
         if at + index >= end:
@@ -40,7 +40,7 @@ def read_varint(data: Buffer, at: int, end: int, kind: str) -> tuple[int, int]:
 
 
 def write_varint(value: int) -> bytes:
-    """The base-128 form of a number that is not negative."""
+    """Return the base-128 form of a number that is not negative."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -54,7 +54,7 @@ def sized_parts(b: Builder, x: SSAValue, axis: int, given: Ints) -> tuple[SSAVal
 
 
 def elements(b: Builder, x: SSAValue, axis: int, count: int) -> tuple[SSAValue, ...]:
-    """All elements along an axis, without it.  Raises E0402 if they are not that many, E0412."""
+    """Return all elements along an axis, without it.  Raises E0402 if they are not that many, E0412."""
     shape = b.shape(x)
     at = axis_in(axis, len(shape))
     if shape[at] != count or count > MAX_PARTS:
@@ -76,13 +76,13 @@ def range_(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue) -> SSA
 
 
 def broadcast_args(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The shape that two shapes, known at import, broadcast to.  Raises E0401, E0402."""
+    """Return the shape that two shapes, known at import, broadcast to.  Raises E0401, E0402."""
     first, second = (sizes(b.ints(v, "shape")) for v in (x, y))
     return b.constant(np.array(broadcast_shapes(first, second), b.dtype(x)))
 
 
 def sizes(values: Ints) -> Ints:
-    """The values, if they can be a shape.  Raises E0402."""
+    """Return the values, if they can be a shape.  Raises E0402."""
     if len(values) > MAX_RANK or min(values, default=0) < 0:
         raise Error("E0402", f"{list(values[:MAX_RANK])} is not a shape")
     return values

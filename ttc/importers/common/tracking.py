@@ -63,7 +63,7 @@ class Tracker:
         return self._known[value]
 
     def part(self, value: SSAValue) -> Partial | None:
-        """Which elements of a list of integers are known, where sizes that data decide stand beside others in it."""
+        """Return which elements of a list of integers are known, where sizes that data decide stand beside others in it."""
         found = self.known(value)
         return self._partial.get(value) if found is None else Partial(found, np.ones(found.shape, bool))
 
@@ -133,7 +133,7 @@ class Tracker:
         return self._run(op, [x for x in operands if x is not None])
 
     def _evaluate_partly(self, op: NNOp) -> list[NDArray] | None:
-        """The results if all of their elements are known; else those that are, are kept as such."""
+        """Return the results if all of their elements are known; else those that are, are kept as such."""
         operands = [self.part(x) for x in op.operands]
         present = [x for x in operands if x is not None]
         results = partly(op, present, lambda values: self._run(op, values)) if len(present) == len(operands) else None

@@ -72,7 +72,7 @@ class Misses:
         self.rows.setdefault(_Row(op, domain, why), []).append(node)
 
     def report(self, wanted: Sequence[str] = (), rest: Callable[[], tuple[ModuleOp, WeightStore]] | None = None) -> UnsupportedOps:
-        """The error with the table: op, domain, count, first nodes, why.  wanted, rest: as in `UnsupportedOps`."""
+        """Return the error with the table: op, domain, count, first nodes, why.  wanted, rest: as in `UnsupportedOps`."""
         refusals = [Refusal(*row, tuple(nodes)) for row, nodes in self.rows.items()]
         refusals.sort(key=lambda refusal: (-len(refusal.nodes), refusal))
         lines = [("op", "domain", "count", "nodes", "why")]
@@ -95,7 +95,7 @@ class Misses:
 
 
 def values_flag(name: str) -> str:
-    """The flag that gives the value of an input, in the two forms that it has."""
+    """Return the flag that gives the value of an input, in the two forms that it has."""
     return f"--values {name}=FILE.npy|NUMBER"
 
 

@@ -16,12 +16,12 @@ MAX_DEPTH_TAPS = 64
 
 
 def is_volume(b: Builder, x: SSAValue) -> bool:
-    """Whether x is [n, c, depth, height, width]."""
+    """Return whether x is [n, c, depth, height, width]."""
     return b.rank(x) == 5
 
 
 def pool_volume(b: Builder, op: str, x: SSAValue, w: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
-    """The pool of planes, then that of the depth: maxima and means over windows are separable, padding and ceil_mode included."""
+    """Return the pool of planes, then that of the depth: maxima and means over windows are separable, padding and ceil_mode included."""
     n, c, depth, height, width = b.shape(x)
     plane = Window(w.kernel[1:], w.strides[1:], w.dilations[1:], (*w.pads[1:3], *w.pads[4:]))
     y = b.nn(op, b.reshape(x, n, c * depth, height, width), **pool_attrs(plane, ceil_mode), **attrs)
@@ -32,7 +32,7 @@ def pool_volume(b: Builder, op: str, x: SSAValue, w: Window, ceil_mode: int, **a
 
 
 def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: Window, groups: int) -> SSAValue:
-    """The sum over the kernel's planes of their convolutions with the planes of x that they meet."""
+    """Return the sum over the kernel's planes of their convolutions with the planes of x that they meet."""
     taps, reach = win.kernel[0], win.reach()[0]
     planes = _planes(b, x, win)
     count = (b.shape(planes)[1] - reach) // win.strides[0] + 1
@@ -61,7 +61,7 @@ def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win
 def conv_transpose_volume(
     b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: Window, extra: tuple[int, ...], groups: int
 ) -> SSAValue:
-    """The sum over the kernel's planes of their transposed convolutions with the planes of x, each put where its tap writes.
+    """Return the sum over the kernel's planes of their transposed convolutions with the planes of x, each put where its tap writes.
 
     extra: elements that the result has beyond the windows, by dimension.
     """
@@ -112,7 +112,7 @@ def _planes(b: Builder, x: SSAValue, win: Window) -> SSAValue:
 
 
 def _slice(b: Builder, x: SSAValue, axis: int, start: int, size: int, step: int) -> SSAValue:
-    """A regular part of one dimension."""
+    """Return a regular part of one dimension."""
     shape = b.shape(x)
     return b.nn(
         "slice",

@@ -47,7 +47,7 @@ def window(
     pads: tuple[int, ...],
     auto_pad: str,
 ) -> Window:
-    """The window over x[n, c, one or two spatial dimensions].  Raises E0401, E0402, Unsupported."""
+    """Return the window over x[n, c, one or two spatial dimensions].  Raises E0401, E0402, Unsupported."""
     spatial_rank(b, x)
     return two_dimensional(flat_window(b, x, kernel, strides, dilations, pads, auto_pad))
 
@@ -103,7 +103,7 @@ def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
 
 
 def reaching_up(sizes: tuple[int, ...], win: Window) -> Window:
-    """The window with so much padding at the end that the last ones of ceil_mode fit."""
+    """Return the window with so much padding at the end that the last ones of ceil_mode fit."""
     rank, ends = len(sizes), list(win.pads[len(sizes) :])
     for i, (size, kernel, stride, dilation) in enumerate(zip(sizes, win.kernel, win.strides, win.dilations, strict=True)):
         along = core.Window(kernel, stride, dilation, win.pads[i], ends[i], ceil=True)
@@ -112,7 +112,7 @@ def reaching_up(sizes: tuple[int, ...], win: Window) -> Window:
 
 
 def two_dimensional(flat: Window) -> Window:
-    """The window with a height of 1 if it has one dimension."""
+    """Return the window with a height of 1 if it has one dimension."""
     if len(flat.kernel) == 2:
         return flat
     begin, end = flat.pads

@@ -35,7 +35,7 @@ class Zipped:
     members: dict[str, zipfile.ZipInfo]
 
     def read(self, name: str, limit: int) -> bytes:
-        """A member's bytes, at most `limit`; its checksum is verified.  Raises E0201, E0203."""
+        """Return a member's bytes, at most `limit`; its checksum is verified.  Raises E0201, E0203."""
         found = self._member(name)
         if found.file_size > limit:
             raise Error("E0203", f"member '{name}' has {found.file_size} bytes, more than {limit}")
@@ -58,7 +58,7 @@ class Zipped:
         return self.members[name]
 
     def _start(self, member: zipfile.ZipInfo) -> int:
-        """Where a member's data starts: after its local header, whose lengths may differ from the directory's."""
+        """Return where a member's data starts: after its local header, whose lengths may differ from the directory's."""
         begin = member.header_offset
         if begin < 0 or begin + _LOCAL.size > len(self.data):
             raise Error("E0201", f"member '{member.filename}' lies outside the file")

@@ -90,7 +90,7 @@ def _import(
 
 
 def _has_others(model: ModelProto) -> bool:
-    """Whether the model gets by without ONNX's own domain: it imports others, and no node is of that one."""
+    """Return whether the model gets by without ONNX's own domain: it imports others, and no node is of that one."""
     return len(model.opset_import) > 0 and all(domain_of(node.domain) for node in model.graph.node)
 
 

@@ -57,7 +57,7 @@ class CallBudget:
         self._kept[_LABELS.sub("", node)] = why
 
     def has(self, nodes: int) -> bool:
-        """Whether that many more may be mapped in an attempt."""
+        """Return whether that many more may be mapped in an attempt."""
         return nodes <= (self._limit - self._used) // 2
 
     @contextmanager
@@ -101,19 +101,19 @@ class NodeCall:
         return next(a.g for a in self.node.attribute if a.name == attribute)
 
     def ints(self, attribute: str) -> tuple[int, ...]:
-        """An attribute of integers; empty if absent."""
+        """Return an attribute of integers; empty if absent."""
         found: AttributeProto | None = next((a for a in self.node.attribute if a.name == attribute), None)
         return () if found is None else tuple(found.ints) or (found.i,)
 
     def run(self, graph: GraphProto, inputs: Sequence[Value], label: str) -> list[Value]:
-        """The outputs of a subgraph.  Raises E0203 if it takes another number of inputs."""
+        """Return the outputs of a subgraph.  Raises E0203 if it takes another number of inputs."""
         if len(graph.input) != len(inputs):
             raise Error("E0203", f"a subgraph takes {len(graph.input)} inputs, not {len(inputs)}")
         self.budget.spend()
         return self.body(graph, inputs, label)
 
     def truth(self, value: Value) -> bool:
-        """A condition that is known at import.  Raises Unsupported."""
+        """Return a condition that is known at import.  Raises Unsupported."""
         if not isinstance(value, SSAValue):
             raise Unsupported("a condition is absent")
         return bool(self.b.number(value, "condition"))
@@ -138,7 +138,7 @@ def nodes_in(graph: GraphProto) -> int:
 
 
 def stack(call: NodeCall, values: Sequence[Value], empty: Spec | None, axis: int = 0) -> Value:
-    """What iterations gave, along a new axis.  empty: the type of one, if there were none."""
+    """Return what iterations gave, along a new axis.  empty: the type of one, if there were none."""
     tensors = [v for v in values if isinstance(v, SSAValue)]
     if len(tensors) != len(values) or any(not call.b.spec(v).is_static for v in tensors):
         raise Unsupported("iterations give sequences or tensors of dynamic shape")
@@ -151,7 +151,7 @@ def stack(call: NodeCall, values: Sequence[Value], empty: Spec | None, axis: int
 
 
 def declared(value: object) -> Spec | None:
-    """The type that a subgraph declares for an output; None if it leaves it open."""
+    """Return the type that a subgraph declares for an output; None if it leaves it open."""
     type_ = getattr(value, "type").tensor_type  # noqa: B009 - a ValueInfoProto
     dtype = DTYPES.get(type_.elem_type)
     if dtype is None or not type_.HasField("shape") or not all(d.HasField("dim_value") for d in type_.shape.dim):

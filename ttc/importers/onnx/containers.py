@@ -19,17 +19,17 @@ from ttc.importers.onnx.values import Listed, Packed, Value
 
 
 def item_name(name: str, index: int) -> str:
-    """What an element of a sequence is called among the inputs and outputs of a program."""
+    """Return what an element of a sequence is called among the inputs and outputs of a program."""
     return f"{name}[{index}]"
 
 
 def packed_names(name: str) -> tuple[str, str]:
-    """Names among the outputs of a sequence whose length data decides: of its tensors' elements, and of a row of sizes each."""
+    """Return names among the outputs of a sequence whose length data decides: of its tensors' elements, and of a row of sizes each."""
     return f"{name}.flat", f"{name}.sizes"
 
 
 def tensors_of(inputs: Sequence[ValueInfoProto], values: Mapping[str, Any]) -> tuple[list[ValueInfoProto], dict[str, list[str] | None]]:
-    """The tensors among and in the inputs, and for each sequence the names of its tensors; None for an optional without an element.
+    """Return the tensors among and in the inputs, and for each sequence the names of its tensors; None for an optional without an element.
 
     Inputs of other types than tensors without a given value stay as they are.  Raises E0206 for a name that is none of an input.
     """
@@ -56,7 +56,7 @@ def tensors_of(inputs: Sequence[ValueInfoProto], values: Mapping[str, Any]) -> t
 
 
 def _listed(value: ValueInfoProto, values: Mapping[str, Any]) -> list[Any]:
-    """The items of a sequence that are given one by one."""
+    """Return the items of a sequence that are given one by one."""
     if not is_sequence(value.type):
         return []
     names = (item_name(value.name, index) for index in itertools.count())
@@ -74,7 +74,7 @@ def items_of(
 
 
 def arguments_of(parts: Mapping[str, list[str] | None], arguments: Mapping[str, SSAValue]) -> dict[str, Value]:
-    """What names of the graph's inputs stand for."""
+    """Return what names of the graph's inputs stand for."""
     inside = {name for names in parts.values() for name in names or ()}
     found: dict[str, Value] = {name: value for name, value in arguments.items() if name not in inside}
     for name, names in parts.items():
@@ -83,7 +83,7 @@ def arguments_of(parts: Mapping[str, list[str] | None], arguments: Mapping[str, 
 
 
 def ports_of(outputs: Sequence[str], get: Callable[[str], Value]) -> list[tuple[Port, SSAValue]]:
-    """The tensors that outputs are made of; absent ones have none.  Raises E0203 if there are none at all."""
+    """Return the tensors that outputs are made of; absent ones have none.  Raises E0203 if there are none at all."""
     found: list[tuple[Port, SSAValue]] = []
     for name in outputs:
         value = get(name)
@@ -99,7 +99,7 @@ def ports_of(outputs: Sequence[str], get: Callable[[str], Value]) -> list[tuple[
 
 
 def is_sequence(type_: TypeProto) -> bool:
-    """Whether values of the type are sequences, if they are there."""
+    """Return whether values of the type are sequences, if they are there."""
     return _element_type(type_).HasField("sequence_type")
 
 

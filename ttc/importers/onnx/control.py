@@ -38,7 +38,7 @@ class _NotSelected(Exception):  # noqa: N818 - not an error: there is another wa
 
 
 def if_(call: NodeCall) -> list[Value]:
-    """The branch that a known condition chooses; else both, for a choice by value, if that is as good; else a branch at run time."""
+    """Return the branch that a known condition chooses; else both, for a choice by value, if that is as good; else a branch at run time."""
     condition = call.operands[0]
     if not isinstance(condition, SSAValue):
         raise Unsupported("its condition is absent")
@@ -80,7 +80,7 @@ def _undecided(call: NodeCall, condition: SSAValue, then: GraphProto, other: Gra
 
 
 def _one_sided(call: NodeCall, condition: SSAValue, then: GraphProto, other: GraphProto) -> list[Value] | None:
-    """What the one branch gives that types, for runs that take it; None if both do, or neither."""
+    """Return what the one branch gives that types, for runs that take it; None if both do, or neither."""
     given: list[list[Value]] = []
     errors: list[Error] = []
     wanted = True
@@ -101,19 +101,19 @@ def _one_sided(call: NodeCall, condition: SSAValue, then: GraphProto, other: Gra
 
 
 def _required(call: NodeCall, condition: SSAValue, values: list[Value], *, wanted: bool, message: str) -> list[Value]:
-    """Values of the one branch that is left; runs that would take the other are refused."""
+    """Return values of the one branch that is left; runs that would take the other are refused."""
     truth = call.b.reshape(condition)
     found = [call.b.nn("require", x, truth, wanted=wanted, message=message) for x in flattened(values)]
     return like([values], found)
 
 
 def _hands_on(graph: GraphProto) -> bool:
-    """Whether a branch computes nothing."""
+    """Return whether a branch computes nothing."""
     return all(node.op_type == "Identity" and not domain_of(node.domain) for node in graph.node)
 
 
 def _is_short(graph: GraphProto) -> bool:
-    """Whether a branch is few nodes of ONNX's own, none with a graph in it."""
+    """Return whether a branch is few nodes of ONNX's own, none with a graph in it."""
     plain = all(not domain_of(node.domain) and not any(a.HasField("g") for a in node.attribute) for node in graph.node)
     return plain and len(graph.node) <= MAX_SELECTED
 
@@ -207,7 +207,7 @@ class _Grows(Exception):  # noqa: N818 - not an error: there is another way
 
 
 def _carried(call: NodeCall, before: Sequence[Value], after: Sequence[Value]) -> list[Value]:
-    """The carried values after an iteration, sequences in the form that they had before.  Raises _Grows."""
+    """Return the carried values after an iteration, sequences in the form that they had before.  Raises _Grows."""
     grown: dict[int, tuple[np.dtype, int]] = {}
     found = list(after)
     for index, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -253,7 +253,7 @@ def _is_true(call: NodeCall, value: Value) -> bool:
 
 
 def _always_goes_on(graph: GraphProto) -> bool:
-    """Whether the condition that an iteration gives is a true constant, or the one that it was given."""
+    """Return whether the condition that an iteration gives is a true constant, or the one that it was given."""
     if len(graph.output) < 1 or len(graph.input) < 2:
         raise Error("E0203", "the body of a loop takes an iteration and a condition, and gives one")
     name = graph.output[0].name

@@ -31,7 +31,7 @@ class ExternalFiles:
         self._maps: dict[str, mmap.mmap | bytes] = {}
 
     def raw(self, tensor: TensorProto, what: str) -> Raw:
-        """The bytes an initializer's external data names.  Raises E0204."""
+        """Return the bytes an initializer's external data names.  Raises E0204."""
         entries = _entries(tensor, what)
         data = self._file(entries["location"], what)
         offset = _number(entries, "offset", 0, what)
@@ -80,7 +80,7 @@ def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:
 
 
 def _safe_parts(location: str, what: str) -> tuple[str, ...]:
-    """The components of a relative path that stays beneath the folder.  Raises E0204."""
+    """Return the components of a relative path that stays beneath the folder.  Raises E0204."""
     path = PurePosixPath(location)
     bad = "\0" in location or "\\" in location or path.is_absolute() or ".." in path.parts or not path.parts
     if bad:

@@ -51,7 +51,7 @@ def _nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def _constants(node: NodeProto) -> Iterator[tuple[int, int]]:
-    """Elements of each tensor that a Constant node holds, and bytes of one; what the import would refuse is left to it."""
+    """Yield elements of each tensor that a Constant node holds, and bytes of one; what the import would refuse is left to it."""
     if node.op_type != "Constant" or domain_of(node.domain):
         return
     for attribute in node.attribute:

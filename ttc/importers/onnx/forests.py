@@ -106,7 +106,7 @@ def _order(holds: list[int], fails: list[int], roots: list[int]) -> NDArray:
 
 
 def _sorted_members(asked: Questions, order: NDArray) -> list[NDArray]:
-    """The sets in the order of nodes."""
+    """Return the sets in the order of nodes."""
     if not len(asked.members):
         return []
     place = {int(node): i for i, node in enumerate(np.flatnonzero(asked.modes == _MEMBER))}
@@ -124,7 +124,7 @@ def _sizes(asked: Questions) -> NDArray:
 
 
 def _below(values: NDArray) -> NDArray:
-    """The largest number below each; NaN, which nothing is at most, below all."""
+    """Return the largest number below each; NaN, which nothing is at most, below all."""
     with np.errstate(over="ignore"):
         found = np.nextafter(values, values.dtype.type(-np.inf))
     return np.where(np.isneginf(values), values.dtype.type(np.nan), found)

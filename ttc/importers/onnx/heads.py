@@ -32,7 +32,7 @@ def joined_heads(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def total_of(b: Builder, masks: tuple[SSAValue | None, ...]) -> SSAValue | None:
-    """The sum of masks that are there."""
+    """Return the sum of masks that are there."""
     given = [m for m in masks if m is not None]
     if not given:
         return None
@@ -43,7 +43,7 @@ def total_of(b: Builder, masks: tuple[SSAValue | None, ...]) -> SSAValue | None:
 
 
 def padding_mask(b: Builder, mask: SSAValue, scores: tuple[int, int, int], filler: float, dtype: np.dtype) -> SSAValue:
-    """A term of the scores [n, heads, rows, columns] from a mask as onnxruntime has them.
+    """Return a term of the scores [n, heads, rows, columns] from a mask as onnxruntime has them.
 
     Args:
         mask: [n, columns] or [n, rows, columns], 0 where masked; [n]: how many columns count; [2 n]: their ends, then their starts.
@@ -73,7 +73,7 @@ def _within(b: Builder, bounds: SSAValue, samples: int, columns: int) -> SSAValu
 
 
 def lowest(dtype: np.dtype) -> float:
-    """A number below all scores, which no sum with them makes infinite in the dtype."""
+    """Return a number below all scores, which no sum with them makes infinite in the dtype."""
     return float(np.finfo(np.float32).min) if dtype.itemsize > 2 else -65504.0
 
 

@@ -15,7 +15,7 @@ _CONTAINERS = ("sequence_type", "optional_type")
 
 
 def open_input(value: ValueInfoProto) -> OpenInput:
-    """An input that is a tensor.  Raises E0202, E0203, E0205."""
+    """Return an input that is a tensor.  Raises E0202, E0203, E0205."""
     what = f"input '{value.name}'"
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
@@ -46,7 +46,7 @@ def declared_shapes(values: Iterable[ValueInfoProto]) -> dict[str, tuple[int, ..
 
 
 def type_proto(spec: Spec, code: int) -> TypeProto:
-    """The ONNX type of a value."""
+    """Return the ONNX type of a value."""
     found = TypeProto()
     found.tensor_type.elem_type = code
     for size in spec.shape:

@@ -135,7 +135,7 @@ def _flattened(b: Builder, op: str, x: SSAValue, axis: int) -> SSAValue:
 
 
 def split_product(shape: tuple[int, ...], axis: int) -> tuple[int, int]:
-    """Elements before and from an axis on.  Raises E0412."""
+    """Return elements before and from an axis on.  Raises E0412."""
     if not -len(shape) <= axis <= len(shape):
         raise Error("E0412", f"axis {axis} is outside rank {len(shape)}")
     at = axis + len(shape) if axis < 0 else axis

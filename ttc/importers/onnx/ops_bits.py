@@ -19,7 +19,7 @@ MAPPINGS.add("BitwiseXor-18", same("bitwise_xor"))
 
 @MAPPINGS.rule("BitwiseNot-18")
 def bitwise_not_18(b: Builder, x: SSAValue) -> SSAValue:
-    """The difference from all ones."""
+    """Return the difference from all ones."""
     dtype = b.dtype(x)
     return b.nn("bitwise_xor", x, b.constant(np.array(-1).astype(dtype)))
 

@@ -47,7 +47,7 @@ def constant_1(
 
 @MAPPINGS.rule("ConstantOfShape-9")
 def constant_of_shape_9(b: Builder, shape: SSAValue, *, value: NDArray | None = None) -> SSAValue:
-    """One value everywhere: float 0 unless given; the shape may follow from data."""
+    """Return one value everywhere: float 0 unless given; the shape may follow from data."""
     filler = np.zeros(1, np.float32) if value is None else value
     try:
         wanted = b.ints(shape, "shape")

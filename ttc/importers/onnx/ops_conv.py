@@ -72,7 +72,7 @@ def conv_transpose_1(
 
 
 def _kernel(b: Builder, w: SSAValue, rank: int, kernel_shape: Ints) -> Ints:
-    """The weight's kernel, which kernel_shape may only repeat."""
+    """Return the weight's kernel, which kernel_shape may only repeat."""
     shape = b.shape(w)
     if len(shape) != rank + 2 or (kernel_shape and kernel_shape != shape[2:]):
         raise Error("E0401", f"weight {list(shape)} does not fit {rank} spatial dimensions and kernel_shape {list(kernel_shape)}")
@@ -100,7 +100,7 @@ def max_pool_1(
     storage_order: int = 0,
     strides: Ints = (),
 ) -> SSAValue | tuple[SSAValue, ...]:
-    """The maxima and, if they are asked for, their places, which count columns first if storage_order is 1."""
+    """Return the maxima and, if they are asked for, their places, which count columns first if storage_order is 1."""
     win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
     y = pool(b, "max_pool2d", x, win, ceil_mode)
     if not any(b.outputs[1:]):

@@ -22,7 +22,7 @@ class Elementwise(Protocol):
 
 
 def same(op: str) -> Elementwise:
-    """The nn op of that name on the same operands."""
+    """Return the nn op of that name on the same operands."""
     return lambda b, *operands: b.nn(op, *operands)
 
 
@@ -108,7 +108,7 @@ def converted(b: Builder, x: SSAValue, dtype: np.dtype, *, saturate: bool = True
 
 
 def _power_of_two(b: Builder, x: SSAValue, *, saturate: bool, rounding: str) -> SSAValue:
-    """The exponents of float32 numbers, rounded up, down or to the nearest; that of infinities and NaN is NaN."""
+    """Return the exponents of float32 numbers, rounded up, down or to the nearest; that of infinities and NaN is NaN."""
     if rounding not in ("up", "down", "nearest"):
         raise Error("E0402", f"round_mode '{rounding[:20]}' is unknown")
     bits = b.nn("bitcast", x, source=b.dtype(x), dtype=np.dtype(np.uint32))
@@ -146,7 +146,7 @@ def clip_11(b: Builder, x: SSAValue, min: SSAValue | None = None, max: SSAValue 
 
 
 def _fold(op: str) -> Elementwise:
-    """A variadic op as a chain of binary ones."""
+    """Return a variadic op as a chain of binary ones."""
     return lambda b, *operands: reduce(lambda x, y: b.nn(op, x, y), operands)
 
 

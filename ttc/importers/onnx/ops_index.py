@@ -138,5 +138,5 @@ def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, 
 
 @MAPPINGS.rule("Trilu-14")
 def trilu_14(b: Builder, x: SSAValue, k: SSAValue | None = None, *, upper: int = 1) -> SSAValue:
-    """The part of each matrix on and above (or below) the diagonal k; 0 elsewhere."""
+    """Return the part of each matrix on and above (or below) the diagonal k; 0 elsewhere."""
     return triangle(b, x, 0 if k is None else int(b.number(k, "k")), upper=bool(upper))

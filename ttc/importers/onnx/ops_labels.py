@@ -20,7 +20,7 @@ UNUSED = "_Unused"
 def label_encoder_1(
     b: Builder, x: SSAValue, *, classes_strings: tuple[str, ...] = (), default_int64: int = -1, default_string: str = UNUSED
 ) -> SSAValue:
-    """Text as its place in the list, or a place as the text there."""
+    """Return text as its place in the list, or a place as the text there."""
     places, names = np.arange(len(classes_strings), dtype=np.int64), np.array(classes_strings, STRING)
     if b.dtype(x) == STRING:
         return _mapped(b, x, names, places, np.array(default_int64, np.int64))
@@ -37,7 +37,7 @@ def category_mapper_1(
     default_int64: int = -1,
     default_string: str = UNUSED,
 ) -> SSAValue:
-    """Text as the number of its category, or the other way."""
+    """Return text as the number of its category, or the other way."""
     numbers, names = np.array(cats_int64s, np.int64), np.array(cats_strings, STRING)
     if b.dtype(x) == STRING:
         return _mapped(b, x, names, numbers, np.array(default_int64, np.int64))
@@ -92,7 +92,7 @@ def label_encoder_4(
     values_strings: tuple[str, ...] = (),
     values_tensor: NDArray | None = None,
 ) -> SSAValue:
-    """The value that stands beside each key; a default for what is no key."""
+    """Return the value that stands beside each key; a default for what is no key."""
     keys = _one(keys_tensor, keys_floats, keys_int64s, keys_strings)
     values = _one(values_tensor, values_floats, values_int64s, values_strings)
     default = default_tensor
@@ -121,7 +121,7 @@ def _mapped(b: Builder, x: SSAValue, keys: NDArray, values: NDArray, default: ND
 
 
 def _place(b: Builder, x: SSAValue, keys: NDArray) -> SSAValue:
-    """Which of the keys it is; their number for none of them."""
+    """Return which of the keys it is; their number for none of them."""
     if keys.dtype == STRING:
         return b.nn("string_index", x, words=tuple(keys))
     shape = b.shape(x)

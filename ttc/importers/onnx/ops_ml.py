@@ -15,7 +15,7 @@ from ttc.importers.onnx.tables import MAPPINGS
 
 @MAPPINGS.rule("ai.onnx.ml.ArrayFeatureExtractor-1")
 def array_feature_extractor_1(b: Builder, x: SSAValue, columns: SSAValue) -> SSAValue:
-    """Columns of the last dimension; a row of one dimension becomes a matrix."""
+    """Return columns of the last dimension; a row of one dimension becomes a matrix."""
     shape = b.shape(x)
     x = b.reshape(x, 1, *shape) if len(shape) == 1 else x
     return b.nn("gather", x, b.reshape(columns, b.spec(columns).elements), axis=b.rank(x) - 1)
@@ -49,7 +49,7 @@ def one_hot_encoder_1(
 
 @MAPPINGS.rule("ai.onnx.ml.ZipMap-1")
 def zip_map_1(b: Builder, x: SSAValue, *, classlabels_int64s: tuple[int, ...] = (), classlabels_strings: tuple[str, ...] = ()) -> SSAValue:
-    """The values of the maps, as x has them; their keys are the labels.  Raises E0402 for another number of labels."""
+    """Return the values of the maps, as x has them; their keys are the labels.  Raises E0402 for another number of labels."""
     count = Labels.of(classlabels_int64s, classlabels_strings).count
     if b.rank(x) not in (1, 2) or b.shape(x)[-1] != count:
         raise Error("E0402", f"{count} labels do not fit scores {b.spec(x)}")
@@ -71,5 +71,5 @@ def cast_map_1(b: Builder, x: SSAValue, *, cast_to: str = "TO_FLOAT", map_form: 
 
 
 def _row_of(b: Builder, places: SSAValue, count: int, zeros: int) -> SSAValue:
-    """Rows of the identity by place; the place behind them gives zeros, or fails."""
+    """Return rows of the identity by place; the place behind them gives zeros, or fails."""
     return b.nn("gather", b.constant(np.eye(count + (1 if zeros else 0), count, dtype=np.float32)), places, axis=0)

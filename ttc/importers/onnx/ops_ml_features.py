@@ -79,7 +79,7 @@ def feature_vectorizer_1(b: Builder, *rows: SSAValue, inputdimensions: tuple[int
 
 
 def _by_feature(b: Builder, x: SSAValue, values: tuple[float, ...], what: str) -> NDArray:
-    """One value for all features of x, or one for each.  Raises E0402."""
+    """Return one value for all features of x, or one for each.  Raises E0402."""
     features = b.shape(x)[-1] if b.rank(x) else 1
     if len(values) not in (1, features):
         raise Error("E0402", f"{len(values)} of '{what}' do not fit {features} features")

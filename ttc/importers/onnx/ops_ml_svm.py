@@ -126,7 +126,7 @@ def svm_classifier_1(
 
 
 def _linear(b: Builder, x: SSAValue, labels: Labels, coefficients: Floats, rho: Floats, transform: str) -> Scored:
-    """A row of coefficients a class.  Of two it is the second, too, where the largest score is above 0, or 1/2 if all are shares."""
+    """Return a row of coefficients a class.  Of two it is the second, too, where the largest score is above 0, or 1/2 if all are shares."""
     weights, features = np.array(coefficients, np.float32), b.shape(x)[1]
     if len(weights) != labels.count * features or not rho:
         raise Error("E0402", f"{len(weights)} coefficients and {len(rho)} of 'rho' of {labels.count} classes do not fit {b.spec(x)}")

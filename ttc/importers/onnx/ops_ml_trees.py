@@ -275,7 +275,7 @@ class _Keys:
 
 
 def _questions(listed: ListedNodes, keys: _Keys, values: NDArray) -> tuple[NDArray, Questions, NDArray]:
-    """Which nodes are leaves, the others, and the first node of each tree, as `forest_of` takes them."""
+    """Return which nodes are leaves, the others, and the first node of each tree, as `forest_of` takes them."""
     columns = (listed.nodes_featureids, listed.nodes_modes, values, listed.nodes_truenodeids, listed.nodes_falsenodeids)
     tracks, count = listed.nodes_missing_value_tracks_true, len(listed.nodes_nodeids)
     if any(len(column) != count for column in columns) or len(tracks) not in (0, count):
@@ -303,7 +303,7 @@ def _questions(listed: ListedNodes, keys: _Keys, values: NDArray) -> tuple[NDArr
 
 
 def _reaches_all(listed: ListedNodes, trees: Ints, classes: Ints, count: int) -> bool:
-    """Whether each class has a tree all of whose leaves have a weight for it, so that no row leaves it without a score."""
+    """Return whether each class has a tree all of whose leaves have a weight for it, so that no row leaves it without a score."""
     leaves: dict[int, int] = {}
     for tree, mode in zip(listed.nodes_treeids, listed.nodes_modes, strict=True):
         leaves[tree] = leaves.get(tree, 0) + (mode == LEAF)

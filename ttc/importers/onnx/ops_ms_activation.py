@@ -51,7 +51,7 @@ def bias_add_1(b: Builder, x: SSAValue, bias: SSAValue, skip: SSAValue) -> SSAVa
 
 @MAPPINGS.rule("com.microsoft.BiasSplitGelu-1")
 def bias_split_gelu_1(b: Builder, x: SSAValue, bias: SSAValue) -> SSAValue:
-    """The first half of the features times GELU of the second."""
+    """Return the first half of the features times GELU of the second."""
     shape = b.shape(x)
     if not shape or shape[-1] % 2:
         raise Error("E0401", f"{b.spec(x)} does not fall into halves")

@@ -104,7 +104,7 @@ def _projected(
 def _mask(
     b: Builder, q: SSAValue, k: SSAValue, masks: tuple[SSAValue | None, SSAValue | None], filler: float, *, causal: bool
 ) -> SSAValue | None:
-    """What is added to the scores, if anything."""
+    """Return what is added to the scores, if anything."""
     (samples, _, rows, _), columns, dtype = b.shape(q), b.shape(k)[2], b.dtype(q)
     padding, extra = masks
     hidden = None if padding is None else padding_mask(b, padding, (samples, rows, columns), filler, dtype)
@@ -161,7 +161,7 @@ def decoder_masked_multi_head_attention_1(
     past_present_share_buffer: int = 0,
     scale: float = 0.0,
 ) -> tuple[SSAValue, ...]:
-    """One step of a decoder whose cache grows."""
+    """Return one step of a decoder whose cache grows."""
     if past_present_share_buffer or cache_indirection is not None:
         raise Unsupported("caches of beams, or shared by past and present")
     operands = query, key, value, bias, mask_index, attention_bias, past_key, past_value

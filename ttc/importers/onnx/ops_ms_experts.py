@@ -54,7 +54,7 @@ def mo_e_1(
     swiglu_limit_after_activation: int = 0,
     use_sparse_mixer: int = 0,
 ) -> SSAValue:
-    """The sum of k experts' results for each row of x[..., d], by the weights that the router's scores [rows, experts] give."""
+    """Return the sum of k experts' results for each row of x[..., d], by the weights that the router's scores [rows, experts] give."""
     if use_sparse_mixer or swiglu_limit_after_activation:
         raise Unsupported("use_sparse_mixer" if use_sparse_mixer else "swiglu_limit_after_activation")
     gate = _Gate(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
@@ -163,7 +163,7 @@ def _step(b: Builder, x: SSAValue, step: _Dense, groups: SSAValue) -> SSAValue:
 
 
 def _bent(b: Builder, x: SSAValue, other: SSAValue | None, gate: _Gate) -> SSAValue:
-    """The activation; of swiglu: gate sigmoid(alpha gate) (value + beta), with bounds if there is a limit."""
+    """Return the activation; of swiglu: gate sigmoid(alpha gate) (value + beta), with bounds if there is a limit."""
     if gate.activation != "swiglu":
         plain = {"relu": "relu", "silu": "silu", "identity": "identity"}
         if gate.activation not in (*plain, "gelu"):

@@ -138,7 +138,7 @@ def _steps(b: Builder, q: SSAValue, past: SSAValue | None, lengths: SSAValue, to
 
 
 def _places(b: Builder, steps: _Steps) -> SSAValue:
-    """Positions [n, s] of what is new."""
+    """Return positions [n, s] of what is new."""
     new = np.arange(steps.count)
     if isinstance(steps.past, int):
         return b.constant(np.broadcast_to(new + steps.past, (steps.samples, steps.count)))
@@ -146,7 +146,7 @@ def _places(b: Builder, steps: _Steps) -> SSAValue:
 
 
 def _cached(b: Builder, past: SSAValue | None, new: SSAValue, steps: _Steps) -> SSAValue:
-    """What was there, what is new right behind it, and zeros up to the cache's capacity."""
+    """Return what was there, what is new right behind it, and zeros up to the cache's capacity."""
     if past is None or b.shape(past)[2] == 0:
         return new
     n, heads, room, width = b.shape(past)

@@ -213,7 +213,7 @@ def fused_mat_mul_1(
 
 
 def _product(b: Builder, x: SSAValue, w: SSAValue, *, transpose_a: bool, transpose_b: bool) -> SSAValue:
-    """A product with a vector."""
+    """Return a product with a vector."""
     return matmul(b, _turned(b, x) if transpose_a else x, _turned(b, w) if transpose_b else w)
 
 

@@ -70,7 +70,7 @@ def embed_layer_normalization_1(
     epsilon: float = 1e-12,
     mask_index_type: int | None = None,
 ) -> tuple[SSAValue, ...]:
-    """The norm of rows of up to three tables, by ids[n, s], position and segment; how many of a mask are 1; the sum before it."""
+    """Return the norm of rows of up to three tables, by ids[n, s], position and segment; how many of a mask are 1; the sum before it."""
     total = b.nn("add", b.nn("gather", words, ids, axis=0), _positions(b, ids, places, positions))
     if segments is not None and segment_table is not None:
         total = b.nn("add", total, b.nn("gather", segment_table, segments, axis=0))
@@ -79,7 +79,7 @@ def embed_layer_normalization_1(
 
 
 def _positions(b: Builder, ids: SSAValue, table: SSAValue, positions: SSAValue | None) -> SSAValue:
-    """Rows by position: the first ones where no positions are given."""
+    """Return rows by position: the first ones where no positions are given."""
     if positions is not None:
         return b.nn("gather", table, positions, axis=0)
     if b.rank(ids) != 2 or b.rank(table) != 2 or b.shape(ids)[1] > b.shape(table)[0]:
@@ -88,7 +88,7 @@ def _positions(b: Builder, ids: SSAValue, table: SSAValue, positions: SSAValue |
 
 
 def _lengths(b: Builder, ids: SSAValue, mask: SSAValue | None) -> SSAValue:
-    """How many entries of each row of the mask are 1; 0 without a mask."""
+    """Return how many entries of each row of the mask are 1; 0 without a mask."""
     if mask is None:
         return b.nn("expand", b.constant(np.zeros((), INT32)), shape=b.shape(ids)[:1])
     ones = b.nn("equal", mask, b.scalar(1, mask))

@@ -26,7 +26,7 @@ NF4 = (
 
 
 def unpacked(b: Builder, codes: SSAValue, bits: int) -> SSAValue:
-    """Bytes as the integers that they hold along the last dimension, the first one in the lowest bits.  Raises Unsupported."""
+    """Return bytes as the integers that they hold along the last dimension, the first one in the lowest bits.  Raises Unsupported."""
     if bits == 8:
         return codes
     if bits not in (2, 4):
@@ -39,7 +39,7 @@ def unpacked(b: Builder, codes: SSAValue, bits: int) -> SSAValue:
 
 
 def cropped(b: Builder, x: SSAValue, size: int) -> SSAValue:
-    """The first elements of the last dimension.  Raises E0401."""
+    """Return the first elements of the last dimension.  Raises E0401."""
     shape = b.shape(x)
     if shape[-1] == size:
         return x
@@ -91,7 +91,7 @@ def mat_mul_n_bits_1(
 
 
 def _zeros(b: Builder, zeros: SSAValue | None, shape: tuple[int, int], bits: int, dtype: np.dtype) -> SSAValue:
-    """What stands for 0 in each row and block, as real numbers: half of the range unless given, packed as weights are or not."""
+    """Return what stands for 0 in each row and block, as real numbers: half of the range unless given, packed as weights are or not."""
     if zeros is None:
         return b.constant(np.array(float(1 << (bits - 1)), dtype))
     if b.dtype(zeros) != BYTE:

@@ -98,7 +98,7 @@ def _centred(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
 
 
 def _row(b: Builder, value: SSAValue) -> SSAValue:
-    """One number without dimensions; one a column as it is."""
+    """Return one number without dimensions; one a column as it is."""
     return b.reshape(value) if b.spec(value).elements == 1 else value
 
 
@@ -161,7 +161,7 @@ def q_linear_conv_1(
 
 
 def _laid(b: Builder, x: SSAValue, is_last: int, apply: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    """An op on channels first, whatever the layout."""
+    """Return an op on channels first, whatever the layout."""
     return last_of(b, apply(first_of(b, x))) if is_last else apply(x)
 
 

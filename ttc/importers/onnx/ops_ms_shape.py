@@ -82,7 +82,7 @@ def unfold_tensor_1(b: Builder, x: SSAValue, *, dim: int = -1, size: int, step: 
 def torch_embedding_1(
     b: Builder, table: SSAValue, indices: SSAValue, padding_idx: SSAValue | None = None, scale_grad: SSAValue | None = None
 ) -> SSAValue:
-    """Rows of a table, of which that of the padding gets no gradient; gradients are not scaled."""
+    """Return rows of a table, of which that of the padding gets no gradient; gradients are not scaled."""
     found = b.nn("gather", table, indices, axis=0)
     return found if padding_idx is None else untrained_padding(b, found, indices, b.cast(padding_idx, b.dtype(indices)))
 
@@ -94,7 +94,7 @@ def sample_op_1(b: Builder, x: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("com.microsoft.IsAllFinite-1")
 def is_all_finite_1(b: Builder, *inputs: SSAValue, isinf_only: int = 0, isnan_only: int = 0) -> SSAValue:
-    """Whether no element of any input is infinite or NaN."""
+    """Return whether no element of any input is infinite or NaN."""
     if isinf_only and isnan_only:
         raise Error("E0402", "isinf_only and isnan_only exclude each other")
     found: SSAValue | None = None

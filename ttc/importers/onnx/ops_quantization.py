@@ -86,7 +86,7 @@ def _dtype(b: Builder, code: int) -> np.dtype:
 
 
 def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, block: int) -> SSAValue:
-    """A scale or zero point of a tensor, an axis or blocks so that it broadcasts with the shape."""
+    """Return a scale or zero point of a tensor, an axis or blocks so that it broadcasts with the shape."""
     own = b.shape(value)
     if own in ((), (1,)):
         return b.reshape(value)

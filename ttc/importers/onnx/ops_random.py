@@ -80,7 +80,7 @@ def dropped(b: Builder, x: SSAValue, ratio: SSAValue | None, seed: float | None)
 
 
 def uniform(b: Builder, seed: float | None, shape: tuple[int, ...], dtype: np.dtype) -> SSAValue:
-    """Numbers from 0 to 1."""
+    """Return numbers from 0 to 1."""
     return b.nn("random_uniform", _seed(b, seed), shape=shape, dtype=dtype)
 
 

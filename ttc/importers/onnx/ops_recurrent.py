@@ -112,7 +112,7 @@ def lstm_1(
 
 
 def _layer(b: Builder, op: str, operands: tuple[SSAValue | None, ...], options: _Options, own: dict[str, bool]) -> tuple[SSAValue, ...]:
-    """The layer and, for layout 1, the transposes around it.  Activations of a second direction are dropped where there is none."""
+    """Return the layer and, for layout 1, the transposes around it.  Activations of a second direction are dropped where there is none."""
     x, w, r, bias, lengths, *states = operands
     if r is None or x is None or (options.hidden_size and options.hidden_size != b.shape(r)[-1]):
         raise Error("E0401", f"hidden_size {options.hidden_size} is not that of the recurrent weights")
@@ -141,12 +141,12 @@ def _layer(b: Builder, op: str, operands: tuple[SSAValue | None, ...], options: 
 
 
 def _swapped(b: Builder, value: SSAValue) -> SSAValue:
-    """The first two of three dimensions in the other order."""
+    """Return the first two of three dimensions in the other order."""
     if b.rank(value) != 3:
         raise Error("E0401", f"takes rank 3, not {b.spec(value)}")
     return b.nn("transpose", value, perm=(1, 0, 2))
 
 
 def _parameters(names: Strings, given: Iterator[float], defaults: dict[str, float]) -> Floats:
-    """One an activation: the next one given to those that take one, else its default."""
+    """Return one an activation: the next one given to those that take one, else its default."""
     return tuple(next(given, defaults[name]) if name in defaults else 0.0 for name in names)

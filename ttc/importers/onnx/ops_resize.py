@@ -145,7 +145,7 @@ def _resize_by(
 
 
 def _declared(b: Builder, x: SSAValue, axes: Ints | None = None) -> Ints | None:
-    """The sizes of the axes (None: all) that the model declares for the result, if it does, and only these differ from x."""
+    """Return the sizes of the axes (None: all) that the model declares for the result, if it does, and only these differ from x."""
     shape, found = b.shape(x), b.declared.get(b.outputs[0], ())
     along = range(len(shape)) if axes is None else axes
     if len(found) != len(shape) or any(found[i] != size for i, size in enumerate(shape) if i not in along):
@@ -164,7 +164,7 @@ def _scaled(shape: Ints, scales: Floats) -> Ints:
 
 
 def _fitted(shape: Ints, sizes: Ints, policy: str) -> tuple[Ints, Floats]:
-    """Sizes and scales that stretch to the sizes, or the largest (smallest) of one scale that are nowhere larger (smaller)."""
+    """Return sizes and scales that stretch to the sizes, or the largest (smallest) of one scale that are nowhere larger (smaller)."""
     if any(size < min(d, 1) or (size > 0) != (d > 0) for size, d in zip(sizes, shape, strict=True)):
         raise Error("E0402", f"sizes {list(sizes)} are not positive")
     scales = tuple(size / d if d else 1.0 for size, d in zip(sizes, shape, strict=True))
@@ -177,7 +177,7 @@ def _fitted(shape: Ints, sizes: Ints, policy: str) -> tuple[Ints, Floats]:
 
 
 def _by_axis(values: tuple, axes: Ints, new: tuple) -> tuple:
-    """The values with those of the axes replaced."""
+    """Return the values with those of the axes replaced."""
     found = dict(zip(axes, new, strict=True))
     return tuple(found.get(i, v) for i, v in enumerate(values))
 

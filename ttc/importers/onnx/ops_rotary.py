@@ -40,7 +40,7 @@ def rotary_embedding_23(
 
 
 def _angles(b: Builder, cache: SSAValue, positions: SSAValue | None, head_axis: int, interleaved: bool) -> SSAValue:
-    """One number a feature, with a dimension of 1 for the heads."""
+    """Return one number a feature, with a dimension of 1 for the heads."""
     rows = cache if positions is None else b.nn("gather", cache, positions, axis=0)
     if b.rank(rows) != 3:
         raise Error("E0401", f"cos and sin are of rank 3, or of rank 2 with positions, not {b.spec(cache)}")
@@ -53,7 +53,7 @@ def _angles(b: Builder, cache: SSAValue, positions: SSAValue | None, head_axis: 
 
 
 def _split(b: Builder, x: SSAValue, width: int) -> tuple[SSAValue, SSAValue | None]:
-    """The features that are turned, and those that are not."""
+    """Return the features that are turned, and those that are not."""
     features = b.shape(x)[-1]
     if width == features:
         return x, None

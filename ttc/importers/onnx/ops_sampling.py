@@ -27,7 +27,7 @@ def grid_sample_20(
 
 @MAPPINGS.rule("AffineGrid-20")
 def affine_grid_20(b: Builder, theta: SSAValue, size: SSAValue, *, align_corners: int = 0) -> SSAValue:
-    """The positions theta @ (x, y, 1) or (x, y, z, 1) for every place of an image of the size n, c, spatial...: a matrix product."""
+    """Return the positions theta @ (x, y, 1) or (x, y, z, 1) for every place of an image of the size n, c, spatial...: a matrix product."""
     return affine_grid(b, theta, b.ints(size, "size"), align_corners=bool(align_corners))
 
 

@@ -64,7 +64,7 @@ def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue 
 
 @MAPPINGS.rule("SequenceErase-11")
 def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None) -> Many:
-    """The last element without a position."""
+    """Return the last element without a position."""
     whole = _by_data(b, _listed(items), position)
     if isinstance(whole, Packed):
         return packed.erase(b, whole, position)
@@ -144,7 +144,7 @@ def _by_data(b: Builder, items: Many, position: SSAValue | None, x: SSAValue | N
 
 
 def _place(b: Builder, position: SSAValue, length: int, ends: int = 0) -> int:
-    """A position counted from the front.  Raises E0402."""
+    """Return a position counted from the front.  Raises E0402."""
     given = int(b.number(position, "position"))
     at = given + length if given < 0 else given
     if not 0 <= at < length + ends:

@@ -188,7 +188,7 @@ def split_18(
 
 
 def _even(size: int, parts: int) -> tuple[int, ...]:
-    """Parts of equal size, the last one smaller where it does not divide."""
+    """Return parts of equal size, the last one smaller where it does not divide."""
     each = -(-size // parts)
     return tuple(max(min(each, size - i * each), 0) for i in range(parts))
 

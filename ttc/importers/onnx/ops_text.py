@@ -97,6 +97,6 @@ def _counts(b: Builder, words: SSAValue, grams: np.ndarray, skips: int, *, count
 
 
 def _with_nothing(b: Builder, counts: SSAValue) -> SSAValue:
-    """One more column, of 0: for places of the result that no n-gram has."""
+    """Return one more column, of 0: for places of the result that no n-gram has."""
     rank = b.rank(counts)
     return b.nn("pad", counts, before=(0,) * rank, after=(*(0,) * (rank - 1), 1), value=0.0, mode="constant")

@@ -54,7 +54,7 @@ def max_unpool_9(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """Each element at its place of the flattened result that the windows cover, 0 elsewhere; more of it where output_shape asks."""
+    """Return each element at its place of the flattened result that the windows cover, 0 elsewhere; more of it where output_shape asks."""
     win = flat_window(b, x, kernel_shape, strides, (), pads, "NOTSET")
     shape, rank = b.shape(x), len(kernel_shape)
     sizes = [(d - 1) * s + k for d, s, k in zip(shape[2:], win.strides, win.kernel, strict=True)]

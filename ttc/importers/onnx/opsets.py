@@ -19,7 +19,7 @@ Schema: TypeAlias = Any
 
 
 def newest() -> int:
-    """The newest opset of ONNX's own domain that the installed onnx package knows."""
+    """Return the newest opset of ONNX's own domain that the installed onnx package knows."""
     return defs.onnx_opset_version()
 
 
@@ -48,7 +48,7 @@ def opsets(imports: Iterable[OperatorSetIdProto], what: str, *, needed: bool = T
 
 @cache
 def schema_of(op: str, version: int, domain: str) -> Schema | None:
-    """The schema of an op as of an opset version; None if there is none."""
+    """Return the schema of an op as of an opset version; None if there is none."""
     try:
         return defs.get_schema(op, version, domain)
     except defs.SchemaError:
@@ -114,7 +114,7 @@ def _not_above(versions: Sequence[int], version: int) -> int:
 
 
 def bind(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
-    """A node of a function body with its references to the function's attributes resolved; absent ones are left out."""
+    """Return a node of a function body with its references to the function's attributes resolved; absent ones are left out."""
     if not any(a.ref_attr_name for a in node.attribute):
         return node
     bound = NodeProto()

@@ -34,7 +34,7 @@ def _sort_body(body: GraphProto | FunctionProto) -> set[str]:
 
 
 def _reads(node: NodeProto) -> dict[str, None]:
-    """Names that a node reads, in its graphs too, in an order that is always the same."""
+    """Return names that a node reads, in its graphs too, in an order that is always the same."""
     found = dict.fromkeys(filter(None, node.input))
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
@@ -43,7 +43,7 @@ def _reads(node: NodeProto) -> dict[str, None]:
 
 
 def _order(needs: Sequence[Sequence[int]]) -> list[int]:
-    """Numbers of nodes, each behind those that it needs.  Depth first, without recursion: chains may be long."""
+    """Return numbers of nodes, each behind those that it needs.  Depth first, without recursion: chains may be long."""
     found: list[int] = []
     begun = [False] * len(needs)
     for first in range(len(needs)):

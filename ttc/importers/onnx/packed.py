@@ -38,7 +38,7 @@ def packed(b: Builder, value: Value, dtype: np.dtype, rank: int) -> Packed:
 
 
 def length(b: Builder, items: Packed) -> SSAValue:
-    """How many tensors it has."""
+    """Return how many tensors it has."""
     found = size_of(b, items.sizes, 0)
     return b.constant(np.array(found, np.int64)) if isinstance(found, int) else found
 
@@ -54,18 +54,18 @@ def erase(b: Builder, items: Packed, position: SSAValue | None) -> Packed:
 
 
 def at(b: Builder, items: Packed, position: SSAValue) -> SSAValue:
-    """The tensor at a position."""
+    """Return the tensor at a position."""
     return b.nn("sequence_at", items.flat, items.sizes, _place(b, position), shape=(DYNAMIC,) * b.spec(items.sizes).shape[1])
 
 
 def join(b: Builder, items: Packed, axis: int, *, new: bool) -> SSAValue:
-    """The tensors along an axis, or stacked along a new one."""
+    """Return the tensors along an axis, or stacked along a new one."""
     rank = b.spec(items.sizes).shape[1] + new
     return b.nn("sequence_join", items.flat, items.sizes, axis=axis, stacked=new, shape=(DYNAMIC,) * rank)
 
 
 def chosen(b: Builder, items: Listed, position: SSAValue) -> SSAValue:
-    """The tensor of a list at a position that data decides."""
+    """Return the tensor of a list at a position that data decides."""
     if not items.items:
         raise Unsupported("an element of an empty sequence")
     first = b.spec(items.items[0])

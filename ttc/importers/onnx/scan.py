@@ -38,7 +38,7 @@ class _Scanned:
 
 
 def scan(call: NodeCall) -> list[Value]:
-    """One iteration for each element along an axis of the scanned operands."""
+    """Return one iteration for each element along an axis of the scanned operands."""
     if call.opset < 9:
         return _scan_batches(call)
     return _scan(call, call.operands, call.ints("scan_input_axes"), call.ints("scan_input_directions"), "")
@@ -81,7 +81,7 @@ def _scanned(call: NodeCall, operands: Sequence[Value], axes: tuple[int, ...], r
 
 
 def _at_once(call: NodeCall, graph: GraphProto, state: list[Value], scanned: _Scanned, label: str) -> list[Value]:
-    """All iterations together.  Raises Unsupported where one needs what another makes."""
+    """Return all iterations together.  Raises Unsupported where one needs what another makes."""
     b, size = call.b, scanned.trips
     rows = zip(scanned.inputs, scanned.axes, scanned.backwards, strict=True)
     whole = [_first(call, x, axis, back) for x, axis, back in rows]
@@ -104,7 +104,7 @@ def _at_once(call: NodeCall, graph: GraphProto, state: list[Value], scanned: _Sc
 
 
 def _first(call: NodeCall, x: SSAValue, axis: int, back: int) -> SSAValue:
-    """A scanned operand with its elements along the first dimension, in the order in which they are taken."""
+    """Return a scanned operand with its elements along the first dimension, in the order in which they are taken."""
     rank = call.b.rank(x)
     x = x if axis == 0 else call.b.nn("transpose", x, perm=(axis, *(i for i in range(rank) if i != axis)))
     return _turned(call, x, 0, back)
@@ -163,7 +163,7 @@ def _size(call: NodeCall, x: SSAValue, axis: int) -> SSAValue:
 
 
 def _turned(call: NodeCall, x: SSAValue, axis: int, backwards: int) -> SSAValue:
-    """A stack with its first dimension where the node wants it, and from its last element on."""
+    """Return a stack with its first dimension where the node wants it, and from its last element on."""
     rank, size = call.b.spec(x).rank, call.b.spec(x).shape[0]
     if backwards and size == DYNAMIC:
         raise Unsupported("scan outputs in reverse order, of as many elements as data decides")

@@ -45,24 +45,24 @@ class Labels(NamedTuple):
         return len(self.values)
 
     def at(self, b: Builder, places: SSAValue) -> SSAValue:
-        """The labels of classes by their places, int64."""
+        """Return the labels of classes by their places, int64."""
         if np.array_equal(self.values, np.arange(self.count)) and self.values.dtype == np.int64:
             return places
         return b.nn("gather", b.constant(self.values), places, axis=0)
 
     def of_largest(self, b: Builder, scores: SSAValue) -> SSAValue:
-        """The labels of the largest of scores[n, classes], the first of equal ones.  Raises E0402 for another number of classes."""
+        """Return the labels of the largest of scores[n, classes], the first of equal ones.  Raises E0402 for another number of classes."""
         if b.shape(scores)[1] != self.count:
             raise Error("E0402", f"{self.count} labels do not fit scores {b.spec(scores)}")
         return self.at(b, b.nn("argmax", scores, axis=1, keepdims=False, select_last=False))
 
     def of_two(self, b: Builder, is_second: SSAValue) -> SSAValue:
-        """The labels of two classes: the second where a boolean [n, 1] holds."""
+        """Return the labels of two classes: the second where a boolean [n, 1] holds."""
         return self.at(b, b.cast(b.reshape(is_second, b.shape(is_second)[0]), np.dtype(np.int64)))
 
 
 def rows_of(b: Builder, x: SSAValue) -> SSAValue:
-    """Rows of features; one row may come without its dimension.  Raises E0401."""
+    """Return rows of features; one row may come without its dimension.  Raises E0401."""
     if b.rank(x) not in (1, 2):
         raise Error("E0401", f"takes rows of features, not {b.spec(x)}")
     return b.reshape(x, 1, *b.shape(x)) if b.rank(x) == 1 else x
@@ -96,7 +96,7 @@ def of_two_classes(b: Builder, y: SSAValue, transform: str, *, is_share: bool) -
 
 
 def _softmax_zero(b: Builder, y: SSAValue) -> SSAValue:
-    """The softmax of scores that are not zero; those that are count for nothing in its sum."""
+    """Return the softmax of scores that are not zero; those that are count for nothing in its sum."""
     largest = b.nn("reduce_max", y, axes=(1,), keepdims=True)
     counts = b.nn("greater", b.nn("abs", y), b.scalar(_NEARLY_ZERO, y))
     powers = b.nn("exp", b.nn("sub", y, largest))

@@ -46,7 +46,7 @@ class OpSignature:
 
 @cache
 def signature_of(apply: Mapping) -> OpSignature:
-    """The schema that a mapping's signature is: parameters are inputs, `| None` ones optional; keywords are attributes."""
+    """Return the schema that a mapping's signature is: parameters are inputs, `| None` ones optional; keywords are attributes."""
     parameters = list(inspect.signature(apply).parameters.values())[1:]
     inputs = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     attributes = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]

@@ -21,12 +21,12 @@ def domain_of(name: str) -> str:
 
 
 def key_of(node: NodeProto) -> FunctionKey:
-    """The function that the node would call."""
+    """Return the function that the node would call."""
     return domain_of(node.domain), node.op_type, node.overload
 
 
 def node_name(node: NodeProto) -> str:
-    """The node's name, or one made of its op and first output."""
+    """Return the node's name, or one made of its op and first output."""
     return node.name or "_".join([node.op_type, *islice(filter(None, node.output), 1)])
 
 

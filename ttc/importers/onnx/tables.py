@@ -23,13 +23,13 @@ _SIGNED_OPS = frozenset(["SimplifiedLayerNormalization"])
 
 
 def is_signed(op: str, domain: str) -> bool:
-    """Whether the signature of an op's mapping is its schema."""
+    """Return whether the signature of an op's mapping is its schema."""
     return domain in SIGNED_DOMAINS or (not domain and op in _SIGNED_OPS)
 
 
 @cache
 def mappings(domain: str = "") -> dict[str, dict[int, Mapping]]:
-    """All mappings of a domain: op type -> opset -> function."""
+    """Return all mappings of a domain: op type -> opset -> function."""
     found: dict[str, dict[int, Mapping]] = {}
     for name, apply in MAPPINGS.rules().items():
         place, _, row = name.rpartition(".")
@@ -40,7 +40,7 @@ def mappings(domain: str = "") -> dict[str, dict[int, Mapping]]:
 
 
 def mapping(op: str, opset: int, domain: str = "") -> Mapping | None:
-    """The newest mapping of an op that holds at the opset of its domain."""
+    """Return the newest mapping of an op that holds at the opset of its domain."""
     rows = mappings(domain).get(op, {})
     newest = max((version for version in rows if version <= opset), default=None)
     return None if newest is None else rows[newest]

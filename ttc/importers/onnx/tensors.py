@@ -90,12 +90,12 @@ def type_name(code: int) -> str:
 
 
 def code_named(name: str) -> int:
-    """The element type that ONNX calls so; 0, which is none, for unknown names."""
+    """Return the element type that ONNX calls so; 0, which is none, for unknown names."""
     return TensorProto.DataType.Value(name) if name in TensorProto.DataType.keys() else 0  # noqa: SIM118 - an enum, not a mapping
 
 
 def dtype_of(code: int, what: str) -> np.dtype:
-    """The numpy dtype of an ONNX element type.  Raises E0202, naming what has it."""
+    """Return the numpy dtype of an ONNX element type.  Raises E0202, naming what has it."""
     found = DTYPES.get(code)
     if found is None:
         raise Error("E0202", f"{what} has elements of type {type_name(code)}, which is not supported")
@@ -115,7 +115,7 @@ def shape_of(dims: tuple[int, ...], what: str) -> tuple[int, ...]:
 
 
 def weight_of(tensor: TensorProto, raw: Raw | None, what: str) -> Weight:
-    """A tensor as a lazy weight.
+    """Return a tensor as a lazy weight.
 
     Args:
         tensor: the message, without `raw_data` if `raw` is given.
@@ -150,7 +150,7 @@ def _text_weight(tensor: TensorProto, shape: tuple[int, ...], count: int, what: 
 
 
 def array_of(tensor: TensorProto, what: str) -> NDArray:
-    """The value of a tensor that is wholly in its message.  Raises E0202, E0203; E0204 if it is not."""
+    """Return the value of a tensor that is wholly in its message.  Raises E0202, E0203; E0204 if it is not."""
     if tensor.data_location == TensorProto.EXTERNAL or len(tensor.external_data):
         raise Error("E0204", f"{what} has external data, which only initializers may have")
     return weight_of(tensor, None, what).value()
@@ -173,7 +173,7 @@ def _raw_weight(raw: Raw, dtype: np.dtype, shape: tuple[int, ...], count: int, w
 
 
 def _unpacked(data: NDArray, dtype: np.dtype, count: int) -> NDArray:
-    """Elements that share bytes as one a byte."""
+    """Return elements that share bytes as one a byte."""
     bits = _BITS[dtype]
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes = (data[:, None] >> shifts & np.uint8((1 << bits) - 1)).reshape(-1)[:count]

@@ -39,14 +39,14 @@ class RefusedInside(Exception):  # noqa: N818 - not an error: the miss is record
 
 
 def refusable(values: Sequence[Value]) -> list[Value]:
-    """The values.  Raises RefusedInside if one is refused."""
+    """Return the values.  Raises RefusedInside if one is refused."""
     if any(isinstance(x, Refused) for x in values):
         raise RefusedInside
     return list(values)
 
 
 def flattened(values: Sequence[Value]) -> list[SSAValue]:
-    """The tensors among and in values."""
+    """Return the tensors among and in values."""
     found: list[SSAValue] = []
     for value in values:
         if isinstance(value, Listed):
@@ -68,7 +68,7 @@ def like(shapes: Sequence[Sequence[Value]], tensors: Sequence[SSAValue]) -> list
 
 
 def _form(value: Value) -> tuple[str, int]:
-    """What sort of value it is, and of how many tensors."""
+    """Return what sort of value it is, and of how many tensors."""
     if isinstance(value, Listed):
         return "sequence", len(value.items)
     return ("packed", 2) if isinstance(value, Packed) else ("none", 0) if value is None else ("tensor", 1)

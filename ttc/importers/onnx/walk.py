@@ -70,7 +70,7 @@ class BodyScope:
 
 
 def names_read(nodes: Iterable[NodeProto], outputs: Iterable[str]) -> frozenset[str]:
-    """Names that nodes take as inputs, in subgraphs too, or that leave the body."""
+    """Return names that nodes take as inputs, in subgraphs too, or that leave the body."""
     found = set(outputs)
     for node in nodes:
         found.update(node.input)
@@ -157,7 +157,7 @@ class OnnxWalker:
         return results if isinstance(results, tuple) else (results,)
 
     def _subgraph(self, graph: GraphProto, inputs: Sequence[Value], label: str, *, scope: BodyScope, name: str) -> list[Value]:
-        """The outputs of a subgraph, which sees the values around it."""
+        """Return the outputs of a subgraph, which sees the values around it."""
         if scope.depth >= MAX_DEPTH:
             raise Error("E0203", f"graphs and functions are nested more than {MAX_DEPTH} deep")
         constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -183,7 +183,7 @@ class OnnxWalker:
         return [inner.get(output) for output in outputs]
 
     def _by_definition(self, node: NodeProto, schema: Schema, operands: Sequence[Value], scope: BodyScope, name: str) -> Sequence[Value]:
-        """An op without a mapping, by ONNX's own definition of it if there is one."""
+        """Return an op without a mapping, by ONNX's own definition of it if there is one."""
         if any(isinstance(x, Refused) for x in operands):
             defined = schema.has_function or schema.has_context_dependent_function
             return (REFUSED,) * len(node.output) if defined else self._miss(node, scope, "no mapping", name)
@@ -214,7 +214,7 @@ class OnnxWalker:
         name: str,
         defaults: Mapping[str, AttributeProto] | None = None,
     ) -> Sequence[Value]:
-        """The results of a function's body on these operands."""
+        """Return the results of a function's body on these operands."""
         if scope.depth >= MAX_DEPTH:
             raise Error("E0203", f"functions call each other more than {MAX_DEPTH} deep, at '{function.name}'")
         if len(operands) > len(function.input) or len(node.output) > len(function.output):
@@ -235,7 +235,7 @@ class OnnxWalker:
         return [self._output(node, index, inner, scope, name) for index in range(len(node.output))]
 
     def _output(self, node: NodeProto, index: int, inner: BodyScope, scope: BodyScope, name: str) -> Value:
-        """A result of a call.  ONNX's own definitions leave out outputs that a node does not ask for, and some that it does."""
+        """Return a result of a call.  ONNX's own definitions leave out outputs that a node does not ask for, and some that it does."""
         output = inner.outputs[index]
         return inner.values[output] if output in inner.values else self._extra(node, index, scope, name)
 
@@ -253,7 +253,7 @@ def _attributes(node: NodeProto) -> dict[str, Any]:
 
 
 def attribute_value(attribute: AttributeProto, what: str) -> Any:
-    """The plain value of an attribute; arrays for tensors.  Raises Unsupported, E0202, E0203."""
+    """Return the plain value of an attribute; arrays for tensors.  Raises Unsupported, E0202, E0203."""
     match attribute.type:
         case AttributeProto.FLOAT:
             return attribute.f

@@ -38,7 +38,7 @@ class Skeleton:
 
 
 def skeleton(data: Buffer) -> Skeleton:
-    """The model without its large weights, and where these are.  Raises E0201."""
+    """Return the model without its large weights, and where these are.  Raises E0201."""
     scanner = _Scanner(data)
     scanner.message(0, len(data), GRAPH, scanner.graph)
     return Skeleton(b"".join(scanner.parts), scanner.payloads)

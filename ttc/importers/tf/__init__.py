@@ -83,7 +83,7 @@ def _name_of(model: Any) -> str:
 def mapped(
     model: Model, name: str, shapes: Mapping[str, tuple[int, ...]], batch: int | None, values: Mapping[str, Any]
 ) -> tuple[ModuleOp, WeightStore]:
-    """The module of a model whose graph was checked, and its weights."""
+    """Return the module of a model whose graph was checked, and its weights."""
     specs = input_specs(model.inputs, shapes, batch)
     function = make_function("forward", [(Port(item), tensor_type(spec)) for item, spec in specs.items()])
     arguments = dict(zip(specs, function.body.block.args, strict=True))
@@ -105,7 +105,7 @@ def _seed(b: Builder, stored: Stored) -> Value:
 
 
 def _updates(variables: Iterable[TfVariable], taken: set[str]) -> Iterator[tuple[Port, SSAValue]]:
-    """Results for the variables that have new values.  taken: names of other results."""
+    """Yield results for the variables that have new values.  taken: names of other results."""
     for variable in variables:
         if variable.current is not None and variable.current is not variable.leaf:
             port = f"{variable.name}/next"

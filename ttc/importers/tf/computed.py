@@ -28,7 +28,7 @@ MAX_DEPTH = 8
 
 
 def numbers(b: Builder, values: SSAValue, depth: int = 0) -> list[Number]:
-    """The integers of a list, each known or computed; joined lists are looked into, some levels deep.  Raises E0402."""
+    """Return the integers of a list, each known or computed; joined lists are looked into, some levels deep.  Raises E0402."""
     found, op, count = b.known(values), values.owner, b.spec(values).elements
     if not b.spec(values).is_static or count > MAX_RANK:
         raise Error("E0402", f"{b.spec(values)} is no list of numbers for dimensions")
@@ -60,7 +60,7 @@ def taken(b: Builder, x: SSAValue, axis: int, first: Number, size: int) -> SSAVa
 
 
 def slice_(b: Builder, x: SSAValue, begin: Sequence[Number], size: Sequence[Number]) -> SSAValue:
-    """A part of given sizes; -1 reaches to the end.  Raises E0402."""
+    """Return a part of given sizes; -1 reaches to the end.  Raises E0402."""
     rank = b.rank(x)
     if not len(begin) == len(size) == rank:
         raise Error("E0402", f"{len(begin)} beginnings and {len(size)} sizes do not fit {b.spec(x)}")

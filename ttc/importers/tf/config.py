@@ -41,7 +41,7 @@ _MARK = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{},]', re.DOTALL)
 
 
 def checked_config(data: bytes) -> bytes:
-    """A model's config.json, without what only training needs.  Raises E0201 to E0203."""
+    """Return a model's config.json, without what only training needs.  Raises E0201 to E0203."""
     if len(data) > MAX_BYTES:
         raise Error("E0203", f"config.json has {len(data)} bytes, more than {MAX_BYTES}")
     _check_nesting(data)
@@ -75,7 +75,7 @@ def _check_nesting(data: bytes) -> None:
 
 
 def _dictionaries(root: Any) -> Iterator[dict[str, Any]]:
-    """All of them, the root first."""
+    """Yield all of them, the root first."""
     stack = [root]
     while stack:
         item = stack.pop()
@@ -114,7 +114,7 @@ def _check_function(entry: dict[str, Any]) -> None:
 
 
 def _within(module: str, roots: tuple[str, ...]) -> bool:
-    """Whether a dotted name is one of the roots or beneath one."""
+    """Return whether a dotted name is one of the roots or beneath one."""
     clean = all(part.isidentifier() for part in module.split("."))
     return clean and any(module == root or module.startswith(f"{root}.") for root in roots)
 

@@ -73,7 +73,7 @@ class ControlNode:
         return self.walker.builder
 
     def function(self, attribute: str) -> str:
-        """The function that an attribute names.  Raises E0203."""
+        """Return the function that an attribute names.  Raises E0203."""
         found = self.node.attributes.get(attribute)
         if not isinstance(found, Call):
             raise Error("E0203", f"{self.node.op} has no function '{attribute}'", where=self.name)
@@ -84,13 +84,13 @@ class ControlNode:
         return self.walker.call(function, operands, f"{self.name}[{label}]" if label else self.name, self.depth + 1, repeated=True)
 
     def decision(self) -> tuple[Value, Sequence[Value]]:
-        """What decides between functions, and their operands.  Raises E0203."""
+        """Return what decides between functions, and their operands.  Raises E0203."""
         if not self.operands:
             raise Error("E0203", f"{self.node.op} has no operand that decides", where=self.name)
         return self.operands[0], self.operands[1:]
 
     def truth(self, value: Value) -> bool | None:
-        """Whether a condition holds; None if that is not known at import.  Raises Unsupported."""
+        """Return whether a condition holds; None if that is not known at import.  Raises Unsupported."""
         if not isinstance(value, SSAValue):
             raise Unsupported("its condition is no tensor")
         known = self.b.known(value)
@@ -100,14 +100,14 @@ class ControlNode:
 
 
 def call(site: ControlNode) -> list[Value]:
-    """The function's results.  Nodes keep their names where the caller's says nothing."""
+    """Return the function's results.  Nodes keep their names where the caller's says nothing."""
     last = site.node.name.rpartition("/")[2].rstrip("0123456789_")
     caller = site.caller if last in _CALLS else site.name
     return site.walker.call(site.function("f"), site.operands, caller, site.depth + 1, repeated=site.repeated)
 
 
 def if_(site: ControlNode) -> list[Value]:
-    """The branch that a known condition chooses; else both, selected by value if they are short, or a branch of dialect nn."""
+    """Return the branch that a known condition chooses; else both, selected by value if they are short, or a branch of dialect nn."""
     condition, operands = site.decision()
     if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
@@ -124,12 +124,12 @@ def if_(site: ControlNode) -> list[Value]:
 
 
 def _is_short(function: Function | None) -> bool:
-    """Whether a branch is a few nodes that cannot fail."""
+    """Return whether a branch is a few nodes that cannot fail."""
     return function is not None and len(function.nodes) <= MAX_SELECTED and not any(node.op in FAILING for node in function.nodes)
 
 
 def selected(site: ControlNode, condition: SSAValue, first: Sequence[Value], second: Sequence[Value]) -> list[Value] | None:
-    """Results of both branches, selected by value; None unless they are tensors of the same static types, or the same lists."""
+    """Return results of both branches, selected by value; None unless they are tensors of the same static types, or the same lists."""
     found: list[Value] = []
     for x, y in zip(first, second, strict=False):
         if isinstance(x, Refused) or isinstance(y, Refused):
@@ -144,7 +144,7 @@ def selected(site: ControlNode, condition: SSAValue, first: Sequence[Value], sec
 
 
 def _both(site: ControlNode, condition: SSAValue, names: Sequence[str], operands: Sequence[Value]) -> list[Value] | None:
-    """What both functions give, and leave in the variables that they set, selected by value; None as `selected` says."""
+    """Return what both functions give, and leave in the variables that they set, selected by value; None as `selected` says."""
     variables = SetVariables(site.b, operands)
     ends: list[list[Value]] = []
     for name, label in zip(names, ("then", "else"), strict=True):
@@ -179,7 +179,7 @@ def _tensors(values: Sequence[Value], what: str) -> list[SSAValue]:
 
 
 def case(site: ControlNode) -> list[Value]:
-    """The branch of a known index; the last one for an index outside."""
+    """Return the branch of a known index; the last one for an index outside."""
     index, operands = site.decision()
     branches = site.node.attributes.get("branches")
     if isinstance(index, Refused):

@@ -34,7 +34,7 @@ def places(shape: tuple[int, ...], lowest: int, highest: int, align: str) -> NDA
 
 
 def taken(b: Builder, x: SSAValue, table: NDArray, padding: SSAValue) -> SSAValue:
-    """Each matrix's elements at these places, in the table's shape; the padding where they are -1."""
+    """Return each matrix's elements at these places, in the table's shape; the padding where they are -1."""
     shape = b.shape(x)
     flat = b.reshape(x, *shape[:-2], shape[-2] * shape[-1])
     found = b.nn("gather", flat, b.constant(np.maximum(table, 0)), axis=len(shape) - 2)
@@ -51,7 +51,7 @@ def spread(b: Builder, diagonals: SSAValue, table: NDArray, shape: tuple[int, ..
 
 
 def diagonal(b: Builder, x: SSAValue, offset: int) -> SSAValue:
-    """One diagonal of each matrix, as a last dimension.  Raises E0401, E0402, Unsupported."""
+    """Return one diagonal of each matrix, as a last dimension.  Raises E0401, E0402, Unsupported."""
     shape = b.shape(x)
     if len(shape) < 2:
         raise Error("E0401", f"takes matrices, not {b.spec(x)}")

@@ -14,7 +14,7 @@ from ttc.importers.tf.values import Model
 
 
 def describe(path: Path) -> Facts:
-    """Ops that the outputs need, variables and inputs of the signature that is imported.  Raises E0102, E0201 to E0204."""
+    """Return ops that the outputs need, variables and inputs of the signature that is imported.  Raises E0102, E0201 to E0204."""
     with naming(path.name):
         model = read_saved_model(path)
         ops = _ops(model)
@@ -31,7 +31,7 @@ def describe(path: Path) -> Facts:
 
 
 def _ops(model: Model) -> Counter[str]:
-    """How often each op occurs in what the outputs need, bodies of functions once."""
+    """Return how often each op occurs in what the outputs need, bodies of functions once."""
     found: Counter[str] = Counter()
     bodies = [(model.graph.nodes, [reference for _, reference in model.outputs])]
     seen: set[str] = set()

@@ -57,7 +57,7 @@ def import_keras(
 
 
 def _traced(path: Path) -> Model:
-    """The model as TensorFlow traces it."""
+    """Return the model as TensorFlow traces it."""
     archive = open_zipped(path, "a Keras file")
     config = checked_config(archive.read(CONFIG, MAX_BYTES)) if CONFIG in archive.members else None
     if config is None or WEIGHTS not in archive.members:

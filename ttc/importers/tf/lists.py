@@ -15,7 +15,7 @@ from ttc.importers.tf.values import TensorList, Value
 
 
 def shape_of(b: Builder, of: TensorList) -> tuple[int, ...] | None:
-    """The shape of the elements; None while it is open."""
+    """Return the shape of the elements; None while it is open."""
     if of.stack is not None:
         return b.spec(of.stack).shape[1:]
     present = next((b.shape(x) for x in of.items if x is not None), None)
@@ -23,7 +23,7 @@ def shape_of(b: Builder, of: TensorList) -> tuple[int, ...] | None:
 
 
 def zeros(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> SSAValue:
-    """What an element that was never stored reads as.  Raises Unsupported."""
+    """Return what an element that was never stored reads as.  Raises Unsupported."""
     found = shape_of(b, of) if shape is None else shape
     if found is None:
         raise Unsupported("an element that was never stored, of open shape")
@@ -32,7 +32,7 @@ def zeros(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> S
 
 
 def dense(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> SSAValue:
-    """All of a list, [length, ...].  shape: of the elements, where the list does not say.  Raises Unsupported."""
+    """Return all of a list, [length, ...].  shape: of the elements, where the list does not say.  Raises Unsupported."""
     if of.stack is not None:
         return of.stack
     if any(x is not None for x in of.items):

@@ -24,7 +24,7 @@ def model_of(model: Any, examples: Any = None) -> Model:
 
 
 def trace(model: Any, examples: Any = None) -> tuple[Model, bytes]:
-    """The graph of a Keras model, a function of TensorFlow or a loaded SavedModel, and its serialized form.
+    """Return the graph of a Keras model, a function of TensorFlow or a loaded SavedModel, and its serialized form.
 
     Args:
         model: a `keras.Model`, a `tf.function`, a concrete function of one, or what `tf.saved_model.load` gave.
@@ -39,7 +39,7 @@ def trace(model: Any, examples: Any = None) -> tuple[Model, bytes]:
 
 
 def _concrete(model: Any, examples: Any) -> Any:
-    """The concrete function.  Raises E0201."""
+    """Return the concrete function.  Raises E0201."""
     if hasattr(model, "signatures") and not hasattr(model, "get_concrete_function"):
         found = dict(model.signatures)
         if "serving_default" in found or len(found) == 1:
@@ -101,7 +101,7 @@ def _apart(labels: Sequence[str]) -> list[str]:
 
 
 def _inputs_of(model: Any, examples: Any) -> Any:
-    """The model's inputs as specs, in the structure it takes them in.  Raises E0101 if they cannot be told."""
+    """Return the model's inputs as specs, in the structure it takes them in.  Raises E0101 if they cannot be told."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None and model.built:
         structure = getattr(model, "inputs", None) or None

@@ -42,7 +42,7 @@ class Span:
         return fields(self.data, self.start, self.end, KIND)
 
     def inside(self, item: Field) -> Span:
-        """The message or bytes that a field holds.  Raises E0201."""
+        """Return the message or bytes that a field holds.  Raises E0201."""
         if item.wire != BYTES:
             raise Error("E0201", f"not {KIND}, or a damaged one: field {item.number} at byte {item.start} is no message")
         return Span(self.data, item.content, item.end)
@@ -60,13 +60,13 @@ class Span:
             raise Error("E0201", f"not {KIND}, or a damaged one: a name is not UTF-8") from error
 
     def number(self, item: Field) -> int:
-        """The signed number of 64 bits that a field holds.  Raises E0201."""
+        """Return the signed number of 64 bits that a field holds.  Raises E0201."""
         if item.wire != VARINT:
             raise Error("E0201", f"not {KIND}, or a damaged one: field {item.number} at byte {item.start} is no number")
         return signed(read_varint(self.data, item.content, item.end, KIND)[0])
 
     def real(self, item: Field) -> float:
-        """The number of 32 bits in floating point that a field holds.  Raises E0201."""
+        """Return the number of 32 bits in floating point that a field holds.  Raises E0201."""
         if item.wire != FIXED32:
             raise Error("E0201", f"not {KIND}, or a damaged one: field {item.number} at byte {item.start} is no float")
         return _FLOAT.unpack_from(self.data, item.content)[0]
@@ -79,7 +79,7 @@ def signed(value: int) -> int:
 
 
 def packed_numbers(span: Span, item: Field) -> Iterator[int]:
-    """The numbers of a repeated field, packed or one by one."""
+    """Yield the numbers of a repeated field, packed or one by one."""
     if item.wire == VARINT:
         yield span.number(item)
         return
@@ -90,7 +90,7 @@ def packed_numbers(span: Span, item: Field) -> Iterator[int]:
 
 
 def packed_reals(span: Span, item: Field, layout: Struct = _FLOAT) -> Iterator[float]:
-    """The numbers of a repeated field in floating point, packed or one by one."""
+    """Yield the numbers of a repeated field in floating point, packed or one by one."""
     if item.wire in (FIXED32, FIXED64) and item.end - item.content == layout.size:
         yield layout.unpack_from(span.data, item.content)[0]
         return
@@ -141,7 +141,7 @@ class Shape(NamedTuple):
 
 
 def attribute(span: Span) -> Any:
-    """An AttrValue: bytes, int, float, bool, Type, Shape, Tensor, Call, or a tuple of these; None if it is empty.  Raises E0201."""
+    """Return an AttrValue: bytes, int, float, bool, Type, Shape, Tensor, Call, or a tuple of these; None if it is empty.  Raises E0201."""
     found: Any = None
     for item in span:
         if item.number == 1:
@@ -221,7 +221,7 @@ class Node:
         return found
 
     def calls(self) -> Iterator[str]:
-        """Names of functions that attributes name."""
+        """Yield names of functions that attributes name."""
         for value in self.attributes.values():
             for item in value if type(value) is tuple else (value,):
                 if isinstance(item, Call) and item.name:
@@ -344,5 +344,5 @@ def graph_of(span: Span) -> Graph:
 
 
 def repeated(span: Span, number: int, make: Callable[[Span], Made]) -> Iterator[Made]:
-    """Every message of one field number."""
+    """Return every message of one field number."""
     return (make(span.inside(item)) for item in span if item.number == number)

@@ -54,7 +54,7 @@ def _children(span: Span) -> Iterator[tuple[int, str]]:
 
 
 def _keys(children: Sequence[Sequence[tuple[int, str]]], stored: Container[str]) -> Mapping[int, str]:
-    """Keys of stored tensors by object: the shortest path to it from the first one.  Raises E0203 for paths that take too much."""
+    """Return keys of stored tensors by object: the shortest path to it from the first one.  Raises E0203 for paths that take too much."""
     paths, found, left = {0: ""}, dict[int, str](), MAX_PATH_CHARACTERS
     queue = [0] if children else []
     for at in queue:

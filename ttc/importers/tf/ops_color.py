@@ -54,7 +54,7 @@ def hsv_to_rgb(b: Builder, images: SSAValue) -> SSAValue:
 
 
 def adjust_hue(b: Builder, images: SSAValue, delta: SSAValue) -> SSAValue:
-    """The hue turned by a part of the circle."""
+    """Return the hue turned by a part of the circle."""
     hue, saturation, value = _channels(b, rgb_to_hsv(b, images))
     turned = b.nn("add", hue, b.cast(b.reshape(delta), b.dtype(images)))
     turned = b.nn("sub", turned, b.nn("floor", turned))

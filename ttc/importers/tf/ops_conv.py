@@ -162,7 +162,7 @@ def conv_transposed(
     data_format: str = "NHWC",
     dilations: Ints = (),
 ) -> SSAValue:
-    """The image of size input_sizes whose convolution gives out_backprop's shape; filter[height, width, out, in]."""
+    """Return the image of size input_sizes whose convolution gives out_backprop's shape; filter[height, width, out, in]."""
     layout = layout_of(data_format)
     shape = b.ints(input_sizes, "size of the result")
     if len(shape) not in (layout.rank, layout.rank + 2):

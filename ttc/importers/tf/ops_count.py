@@ -21,7 +21,7 @@ MAX_BOUNDS = 4
 
 
 def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
-    """How many of the boundaries, which rise, are not above each element."""
+    """Return how many of the boundaries, which rise, are not above each element."""
     if len(boundaries) > 1 << 12 or list(boundaries) != sorted(boundaries):
         raise Error("E0402", "boundaries that do not rise, or too many")
     real = b.cast(input, np.dtype(np.float64))
@@ -31,7 +31,7 @@ def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
 
 
 def _interval(b: Builder, x: SSAValue, depth: int = 0) -> tuple[float, float]:
-    """The least and the largest number that x can be, as far as its bounds by known ones say."""
+    """Return the least and the largest number that x can be, as far as its bounds by known ones say."""
     known, op = b.known(x), x.owner
     if known is not None and known.size == 1:
         value = float(known.ravel()[0])
@@ -44,7 +44,7 @@ def _interval(b: Builder, x: SSAValue, depth: int = 0) -> tuple[float, float]:
 
 
 def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValue, *, binary_output: bool = False) -> SSAValue:
-    """How often each number below the size occurs, in all or in each row, or the sum of the weights there; or whether it occurs."""
+    """Return how often each number below the size occurs, in all or in each row, or the sum of the weights there; or whether it occurs."""
     least, most = _interval(b, size)
     count, rank = int(least if least == most else b.number(size, "size")), b.rank(input)
     if not 0 <= count <= 1 << 16 or rank not in (1, 2) or b.spec(weights).elements not in (0, b.spec(input).elements):
@@ -72,7 +72,7 @@ def bounds(op: str) -> Callable[..., SSAValue]:
 
 
 def in_top_k(b: Builder, predictions: SSAValue, targets: SSAValue, k: SSAValue) -> SSAValue:
-    """Whether fewer than k of a row are above the one that the target names, which must be finite and exist."""
+    """Return whether fewer than k of a row are above the one that the target names, which must be finite and exist."""
     if b.rank(predictions) != 2 or b.shape(targets) != b.shape(predictions)[:1]:
         raise Error("E0401", f"takes rows of numbers and a place for each, not {b.spec(predictions)} and {b.spec(targets)}")
     rows, classes = b.shape(predictions)
@@ -118,7 +118,7 @@ def list_difference(b: Builder, x: SSAValue, y: SSAValue, *, out_idx: np.dtype =
 
 
 def dynamic_partition(b: Builder, data: SSAValue, partitions: SSAValue, *, num_partitions: int) -> tuple[SSAValue, ...]:
-    """The slices of each partition, in order."""
+    """Return the slices of each partition, in order."""
     rank, count = b.rank(partitions), b.spec(partitions).elements
     if not 1 <= num_partitions <= MAX_PARTITIONS or b.shape(data)[:rank] != b.shape(partitions):
         raise Error("E0401", f"{num_partitions} partitions {b.spec(partitions)} of {b.spec(data)}")
@@ -146,7 +146,7 @@ def dynamic_stitch(b: Builder, *operands: SSAValue) -> SSAValue:
 
 
 def histogram(b: Builder, values: SSAValue, value_range: SSAValue, nbins: SSAValue, *, dtype: np.dtype = INT32) -> SSAValue:
-    """Counts in buckets of one width; the first and the last take all that lies outside."""
+    """Return counts in buckets of one width; the first and the last take all that lies outside."""
     count, limits = int(b.number(nbins, "nbins")), b.need(value_range, "value_range")
     if not 1 <= count <= 1 << 16 or limits.shape != (2,) or not limits[0] < limits[1]:
         raise Error("E0402", f"{count} buckets from {limits.ravel()[:2].tolist()}")

@@ -18,7 +18,7 @@ def non_max_suppression(
     iou_threshold: SSAValue,
     score_threshold: SSAValue | None = None,
 ) -> SSAValue:
-    """Indices of the chosen boxes, the best first: as many as there are."""
+    """Return indices of the chosen boxes, the best first: as many as there are."""
     if b.rank(boxes) != 2 or b.rank(scores) != 1:
         raise Error("E0401", f"boxes {b.spec(boxes)} with scores {b.spec(scores)}")
     limits = [b.cast(b.reshape(max_output_size), np.dtype(np.int64)), b.reshape(iou_threshold)]

@@ -17,7 +17,7 @@ MIXED = "RIGHT_LEFT"
 
 
 def _offsets(b: Builder, k: SSAValue | None) -> tuple[int, int]:
-    """The lowest and the highest diagonal.  Raises E0402."""
+    """Return the lowest and the highest diagonal.  Raises E0402."""
     found = (0,) if k is None else b.ints(k, "k")
     if len(found) not in (1, 2):
         raise Error("E0402", f"k {list(found)[:8]} is no diagonal, nor a lowest and a highest one")
@@ -34,7 +34,7 @@ def matrix_diag(
     *,
     align: str = MIXED,
 ) -> SSAValue:
-    """Sizes of -1: as small as the diagonals need them."""
+    """Return sizes of -1: as small as the diagonals need them."""
     lowest, highest = _offsets(b, k)
     shape, count = b.shape(diagonal), highest - lowest + 1
     if not shape or (count > 1 and (len(shape) < 2 or shape[-2] != count)):

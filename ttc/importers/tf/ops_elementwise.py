@@ -127,7 +127,7 @@ def bitcast(b: Builder, input: SSAValue, *, type: np.dtype) -> SSAValue:
 
 
 def invert(b: Builder, x: SSAValue) -> SSAValue:
-    """All bits the other way."""
+    """Return all bits the other way."""
     return b.nn("bitwise_xor", x, b.constant(np.array(-1).astype(b.dtype(x))))
 
 

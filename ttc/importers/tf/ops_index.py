@@ -118,7 +118,7 @@ def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue
 
 
 def tensor_scatter(reduction: str, *, negated: bool = False) -> Callable[..., SSAValue]:
-    """The tensor with updates, or their negatives, put in or combined with what is there."""
+    """Return the tensor with updates, or their negatives, put in or combined with what is there."""
 
     def apply(b: Builder, tensor: SSAValue, indices: SSAValue, updates: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
         _refuse_bad(bad_indices_policy)
@@ -149,7 +149,7 @@ def reverse_sequence(b: Builder, input: SSAValue, seq_lengths: SSAValue, *, seq_
 
 
 def roll(b: Builder, input: SSAValue, shift: SSAValue, axis: SSAValue) -> SSAValue:
-    """Elements moved along axes; those past the end come in at the beginning."""
+    """Return elements moved along axes; those past the end come in at the beginning."""
     for by, along in zip(b.ints(shift, "shift"), b.ints(axis, "axis"), strict=False):
         at = axis_in(along, b.rank(input))
         size = b.shape(input)[at]
@@ -161,7 +161,7 @@ def roll(b: Builder, input: SSAValue, shift: SSAValue, axis: SSAValue) -> SSAVal
 
 
 def where(b: Builder, condition: SSAValue) -> SSAValue:
-    """Places of elements that are not 0: [?, rank]."""
+    """Return places of elements that are not 0: [?, rank]."""
     return b.nn("transpose", b.nn("non_zero", condition), perm=(1, 0))
 
 

@@ -34,7 +34,7 @@ def const(b: Builder, *, value: Tensor) -> SSAValue | Complex | None:
 
 
 def _filled(b: Builder, first: NDArray, shape: tuple[int, ...]) -> SSAValue:
-    """A constant of these numbers; where the shape takes more, the last one repeats: by ops, which take no memory."""
+    """Return a constant of these numbers; where the shape takes more, the last one repeats: by ops, which take no memory."""
     if first.shape == shape:
         return b.constant(first)
     if len(first) == 1:
@@ -48,7 +48,7 @@ def identity(b: Builder, input: Value) -> Value:
 
 
 def stop_gradient(b: Builder, input: Value) -> Value:
-    """The operand, as a constant to gradients; what has none anyway stays as it is."""
+    """Return the operand, as a constant to gradients; what has none anyway stays as it is."""
     return b.nn("stop_gradient", input) if isinstance(input, SSAValue) and b.dtype(input).kind in "fV" else input
 
 
@@ -57,7 +57,7 @@ def identity_n(b: Builder, *input: Value) -> tuple[Value, ...]:
 
 
 def read_variable(b: Builder, resource: Value) -> Value:
-    """What a variable holds at this place.  A variable of TensorFlow 1 is read by what takes it."""
+    """Return what a variable holds at this place.  A variable of TensorFlow 1 is read by what takes it."""
     return read(b, resource)
 
 

@@ -18,7 +18,7 @@ MAX_EXCHANGES = 256
 
 
 def transposed(b: Builder, x: SSAValue) -> SSAValue:
-    """Each matrix with rows and columns exchanged.  Raises E0401."""
+    """Return each matrix with rows and columns exchanged.  Raises E0401."""
     rank = b.rank(x)
     if rank < 2:
         raise Error("E0401", f"takes matrices, not {b.spec(x)}")

@@ -126,7 +126,7 @@ def concat(
     *,
     element_dtype: np.dtype,
 ) -> tuple[SSAValue, SSAValue]:
-    """The tensors joined along their first dimension, and how large it is in each."""
+    """Return the tensors joined along their first dimension, and how large it is in each."""
     shape, items = _shape(b, element_shape), input_handle.items
     if input_handle.stack is not None:
         whole = input_handle.stack

@@ -16,7 +16,7 @@ INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def reduction(op: str) -> Callable[..., SSAValue]:
-    """The nn op of that name over constant axes; over none it is the operand."""
+    """Return the nn op of that name over constant axes; over none it is the operand."""
 
     def apply(b: Builder, input: SSAValue, axis: SSAValue, *, keep_dims: bool = False) -> SSAValue:
         axes = tuple(sorted(set(_axes(b, axis, input))))
@@ -31,7 +31,7 @@ def _axes(b: Builder, axis: SSAValue, x: SSAValue) -> tuple[int, ...]:
 
 
 def logical(op: str) -> Callable[..., SSAValue]:
-    """All or any, as the least or largest of 0 and 1."""
+    """Return all or any, as the least or largest of 0 and 1."""
 
     def apply(b: Builder, input: SSAValue, axis: SSAValue, *, keep_dims: bool = False) -> SSAValue:
         numbers = b.cast(input, np.dtype(np.int32))
@@ -53,7 +53,7 @@ def euclidean_norm(b: Builder, input: SSAValue, axis: SSAValue, *, keep_dims: bo
 
 
 def extreme(op: str) -> Callable[..., SSAValue]:
-    """The place of the first largest or smallest element along a constant axis."""
+    """Return the place of the first largest or smallest element along a constant axis."""
 
     def apply(b: Builder, input: SSAValue, dimension: SSAValue, *, output_type: np.dtype = INT64) -> SSAValue:
         axis = axis_in(int(b.number(dimension, "dimension")), b.rank(input))
@@ -63,7 +63,7 @@ def extreme(op: str) -> Callable[..., SSAValue]:
 
 
 def top_k(b: Builder, input: SSAValue, k: SSAValue, *, sorted: bool = True, index_type: np.dtype = INT32) -> tuple[SSAValue, ...]:
-    """The k largest along the last axis and their places."""
+    """Return the k largest along the last axis and their places."""
     shape, count = b.shape(input), int(b.number(k, "k"))
     if not shape or not 0 <= count <= shape[-1]:
         raise Error("E0402", f"the {count} largest of {b.spec(input)}")
@@ -72,7 +72,7 @@ def top_k(b: Builder, input: SSAValue, k: SSAValue, *, sorted: bool = True, inde
 
 
 def cumulative(op: str) -> Callable[..., SSAValue]:
-    """A running sum or product along a constant axis."""
+    """Return a running sum or product along a constant axis."""
 
     def apply(b: Builder, x: SSAValue, axis: SSAValue, *, exclusive: bool = False, reverse: bool = False) -> SSAValue:
         along = axis_in(int(b.number(axis, "axis")), b.rank(x))

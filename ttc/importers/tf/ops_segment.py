@@ -19,7 +19,7 @@ MAX_SEGMENTS = 1 << 24
 
 
 def _start(reduction: str, dtype: np.dtype, *, sorted_: bool) -> float:
-    """What a segment without rows holds: 0, or 1 of a product; the least or largest number where segments need not be in order."""
+    """Return what a segment without rows holds: 0, or 1 of a product; the least or largest number where segments need not be in order."""
     if reduction in ("add", "mul"):
         return 0.0 if reduction == "add" else 1.0
     if sorted_:

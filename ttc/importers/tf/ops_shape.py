@@ -129,7 +129,7 @@ def fill(b: Builder, dims: SSAValue, value: SSAValue) -> SSAValue:
 
 
 def empty(b: Builder, shape: SSAValue, *, dtype: np.dtype, init: bool = False) -> SSAValue:
-    """What no one reads: zeros."""
+    """Return what no one reads: zeros."""
     return fill(b, shape, b.constant(np.zeros((), dtype)))
 
 

@@ -62,7 +62,7 @@ def require_table(samples: int, size: int) -> None:
 
 
 def spans(samples: int, size: int, scale: float, offset: float, kernel: ResamplingKernel, *, antialias: bool) -> NDArray:
-    """Weights that add up to 1: sample i lies at (i + 1/2 - offset) / scale, and weighs 0 outside of the image.
+    """Return weights that add up to 1: sample i lies at (i + 1/2 - offset) / scale, and weighs 0 outside of the image.
 
     Places are float32, as TensorFlow's: kernels end abruptly.
     """

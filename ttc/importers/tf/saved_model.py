@@ -53,7 +53,7 @@ class MetaGraph:
 
 
 def read_saved_model(folder: Path, signature: str | None = None) -> Model:
-    """The model of a folder.
+    """Return the model of a folder.
 
     Args:    folder: with `saved_model.pb` and `variables/`.
              signature: its name; None: `serving_default`, else the only one.
@@ -131,7 +131,7 @@ def _tensor_info(span: Span | None, what: str) -> TensorInfo:
 
 
 def _chosen(found: Sequence[MetaGraph]) -> MetaGraph:
-    """The graph for serving, else the only one.  Raises E0201, E0203."""
+    """Return the graph for serving, else the only one.  Raises E0201, E0203."""
     if len(found) > MAX_GRAPHS:
         raise Error("E0203", f"the SavedModel has more than {MAX_GRAPHS} graphs")
     serving = [meta for meta in found if "serve" in meta.tags] or found
@@ -176,7 +176,7 @@ def _place(reference: str, nodes: Mapping[str, Node], what: str) -> str:
 
 
 def _variables(folder: Path, graph: Graph, nodes: Mapping[str, Node], meta: MetaGraph) -> dict[str, Stored]:
-    """Values by the node that gives the variable, as the graph's own way of restoring them says, or its objects.
+    """Return values by the node that gives the variable, as the graph's own way of restoring them says, or its objects.
 
     Raises E0203, E0204.
     """
@@ -207,7 +207,7 @@ def _restoring(graph: Graph, nodes: Mapping[str, Node], restore: str) -> Iterato
 
 
 def _assigned(body: Sequence[Node]) -> Iterator[tuple[str, str]]:
-    """What is assigned in a body, and the key of the stored tensor it gets."""
+    """Yield what is assigned in a body, and the key of the stored tensor it gets."""
     nodes = {node.name: node for node in body}
     keys: dict[str, list[str]] = {}
     for node in body:
@@ -229,7 +229,7 @@ def _assigned(body: Sequence[Node]) -> Iterator[tuple[str, str]]:
 
 
 def _keys(nodes: Mapping[str, Node], restore: Node) -> list[str]:
-    """Names that a node restores, which are a constant."""
+    """Return names that a node restores, which are a constant."""
     names = nodes.get(source_of(restore.inputs[1])) if len(restore.inputs) > 1 else None
     value = names.attributes.get("value") if names is not None and names.op == "Const" else None
     return texts_of(value) if isinstance(value, Tensor) else []

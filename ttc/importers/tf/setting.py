@@ -29,7 +29,7 @@ class VariableSetting:
         self._marked: set[tuple[str, tuple[int, ...]]] = set()
 
     def sets(self, nodes: Mapping[str, Node], roots: Sequence[str]) -> bool:
-        """Whether what runs in a body sets variables, itself or in functions that it calls."""
+        """Return whether what runs in a body sets variables, itself or in functions that it calls."""
         return any(node.op in SETTING or any(map(self._function_sets, self._called(node))) for node in reachable(nodes, roots))
 
     def mark(self, nodes: Mapping[str, Node], roots: Sequence[str], values: Mapping[str, Sequence[Value]]) -> None:
@@ -69,7 +69,7 @@ class VariableSetting:
 
 
 def _variable(nodes: Mapping[str, Node], reference: str, values: Mapping[str, Sequence[Value]]) -> TfVariable | None:
-    """The variable whose handle this is."""
+    """Return the variable whose handle this is."""
     name = source_of(reference)
     while name not in values and name in nodes and nodes[name].op in _PASSING and nodes[name].inputs:
         name = source_of(nodes[name].inputs[0])

@@ -39,7 +39,7 @@ def table(data: Buffer) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _handle(data: Buffer, at: int, end: int) -> tuple[tuple[int, int], int]:
-    """Where a block begins and ends, and the offset after the handle."""
+    """Return where a block begins and ends, and the offset after the handle."""
     offset, at = read_varint(data, at, end, KIND)
     size, at = read_varint(data, at, end, KIND)
     if offset + size + TRAILER_BYTES > len(data):
@@ -50,7 +50,7 @@ def _handle(data: Buffer, at: int, end: int) -> tuple[tuple[int, int], int]:
 
 
 def _block(data: Buffer, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """The entries of a block: each key shares its beginning with the one before."""
+    """Yield the entries of a block: each key shares its beginning with the one before."""
     restarts = int.from_bytes(data[end - 4 : end], "little") if end - start >= 4 else 1 << 32
     stop = end - 4 - 4 * restarts
     if stop < start:

@@ -22,7 +22,7 @@ REACHING: Mapping[str, str] = {
 
 
 def source_of(reference: str) -> str:
-    """The node or argument that a node's input names."""
+    """Return the node or argument that a node's input names."""
     return reference.removeprefix("^").partition(":")[0]
 
 

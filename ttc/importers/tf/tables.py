@@ -48,7 +48,7 @@ class TfRow:
     needed: frozenset[str]
 
     def __call__(self, b: Builder, node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
-        """The values of a node's outputs.  Raises E0203 for operands or attributes that the op has not, Unsupported, E04xx."""
+        """Return the values of a node's outputs.  Raises E0203 for operands or attributes that the op has not, Unsupported, E04xx."""
         self._check(node, operands)
         results = self.apply(b, *operands, **self._attributes(node))
         return results if type(results) is tuple else (results,)
@@ -82,7 +82,7 @@ def _types(value: Any) -> bool:
 
 
 def _plain(value: Any, kind: str, what: str, node: str) -> Any:
-    """An attribute as its annotation says.  Raises E0202, E0203."""
+    """Return an attribute as its annotation says.  Raises E0202, E0203."""
     if kind.startswith("np.dtype") and isinstance(value, Type):
         return dtype_of(value, what)
     if kind == "Type" and isinstance(value, Type):
@@ -103,7 +103,7 @@ def _plain(value: Any, kind: str, what: str, node: str) -> Any:
 
 
 def row_of(apply: Callable[..., Any]) -> TfRow:
-    """What the function's signature says."""
+    """Return what the function's signature says."""
     parameters = list(inspect.signature(apply).parameters.values())[1:]
     operands = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     rest = next((str(p.annotation) for p in parameters if p.kind is p.VAR_POSITIONAL), None)

@@ -69,7 +69,7 @@ def type_name(code: int) -> str:
 
 
 def dtype_of(code: int, what: str) -> np.dtype:
-    """The numpy dtype of an element type; those of references count as what they refer to.  Raises E0202, naming what has it."""
+    """Return the numpy dtype of an element type; those of references count as what they refer to.  Raises E0202, naming what has it."""
     found = DTYPES.get(code - 100 if code > 100 else code)
     if found is None:
         raise Error("E0202", f"{what} has elements of type {type_name(code)}, which is not supported")
@@ -77,7 +77,7 @@ def dtype_of(code: int, what: str) -> np.dtype:
 
 
 def static_shape(dims: Dims, what: str) -> tuple[int, ...]:
-    """A shape without open dimensions, of bounded size.  Raises E0203."""
+    """Return a shape without open dimensions, of bounded size.  Raises E0203."""
     if dims is None or any(d < 0 for d in dims):
         raise Error("E0203", f"{what} has no static shape")
     if prod(max(d, 1) for d in dims) > MAX_ELEMENTS or len(dims) > MAX_RANK:
@@ -113,7 +113,7 @@ class Content:
 
 
 def content_of(tensor: Tensor, what: str) -> Content:
-    """The numbers of a tensor; all of them, unless they repeat for long.
+    """Return the numbers of a tensor; all of them, unless they repeat for long.
 
     Raises E0202 (element type), E0203 (shape and data disagree).
     """
@@ -128,7 +128,7 @@ def content_of(tensor: Tensor, what: str) -> Content:
 
 
 def _typed(span: Span, code: int, dtype: np.dtype, shape: tuple[int, ...], what: str) -> Content:
-    """Numbers one by one; where they are fewer than the shape takes, the last one repeats, or 0 if there are none."""
+    """Return numbers one by one; where they are fewer than the shape takes, the last one repeats, or 0 if there are none."""
     count = prod(shape)
     given: list[Any] = []
     for item in span:
@@ -175,6 +175,6 @@ def complex_of(tensor: Tensor, what: str) -> tuple[tuple[int, ...], NDArray, NDA
 
 
 def texts_of(tensor: Tensor) -> list[str]:
-    """The elements of a tensor of texts."""
+    """Return the elements of a tensor of texts."""
     span = tensor.span
     return [span.inside(item).text() for item in span if item.number == 8]

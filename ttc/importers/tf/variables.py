@@ -14,7 +14,7 @@ ValueT = TypeVar("ValueT", bound=Value)
 
 
 def read(b: Builder, resource: Value) -> SSAValue:
-    """What a variable holds at this place.  Raises Unsupported for what is no variable."""
+    """Return what a variable holds at this place.  Raises Unsupported for what is no variable."""
     if not isinstance(resource, TfVariable):
         raise Unsupported("reads what is no variable")
     if resource.leaf is None:

@@ -51,7 +51,7 @@ class CallScope:
     repeated: bool = False
 
     def named(self, node: Node) -> str:
-        """The node's name in locations and messages."""
+        """Return the node's name in locations and messages."""
         return f"{self.caller}/{node.name}" if self.caller else node.name
 
 
@@ -82,7 +82,7 @@ class TfWalker:
         return self._run(self._main, references, references)
 
     def call(self, name: str, operands: Sequence[Value], caller: str, depth: int, *, repeated: bool) -> list[Value]:
-        """The results of a function on these operands.  Raises E0203, Unsupported for too many nodes in loops."""
+        """Return the results of a function on these operands.  Raises E0203, Unsupported for too many nodes in loops."""
         function = self.functions.get(name)
         if function is None:
             raise Error("E0203", f"there is no function '{name}'", where=caller)
@@ -134,7 +134,7 @@ class TfWalker:
                 self.builder.misses.add(node.op, "TensorFlow", "changes a variable", scope.named(node))
 
     def _value(self, reference: str, scope: CallScope, what: str) -> Value:
-        """The tensor `node`, `node:index` or, in a function, `node:output:index`.  Raises E0203."""
+        """Return the tensor `node`, `node:index` or, in a function, `node:output:index`.  Raises E0203."""
         name, *place = reference.split(":")
         found = scope.values[name]
         index = 0
@@ -150,7 +150,7 @@ class TfWalker:
         return self._extra(scope.nodes.get(name), index, scope)
 
     def _outputs(self, node: Node) -> Sequence[str]:
-        """Names of the outputs of a node that has several, each a single tensor."""
+        """Return names of the outputs of a node that has several, each a single tensor."""
         called = self.functions.get(node.op)
         return OUTPUTS.get(node.op, ()) if called is None else called.outputs
 

@@ -95,7 +95,7 @@ def _import(
 
 
 def _names(graph: Graph, indices: tuple[int, ...], given: Mapping[int, Sequence[str]], what: str) -> list[str]:
-    """Names of inputs or outputs: the signature's, else the tensors'.  Raises E0203 for one that two have."""
+    """Return names of inputs or outputs: the signature's, else the tensors'.  Raises E0203 for one that two have."""
     left = {i: list(names) for i, names in given.items()}
     names = [(left[i].pop(0) if left.get(i) else "") or graph.tensors[i].name for i in indices]
     if len(set(names)) != len(names) and what == "outputs":

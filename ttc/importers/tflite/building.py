@@ -43,7 +43,7 @@ class TfliteBuilder(Builder):
         self._taken: set[str] = set()
 
     def free_name(self, name: str) -> str:
-        """The name, or with a number if a weight has it already."""
+        """Return the name, or with a number if a weight has it already."""
         found, number = name, 0
         while found in self._taken or found in self._weights:
             number += 1
@@ -61,7 +61,7 @@ class TfliteBuilder(Builder):
             self._real, self._coded = real, coded
 
     def real(self, codes: SSAValue, quantization: Quantization) -> SSAValue:
-        """The float32 numbers that integers stand for, made once."""
+        """Return the float32 numbers that integers stand for, made once."""
         key = codes, quantization
         if key not in self._real:
             scale, zero = self._step(quantization, self.spec(codes).shape, self.dtype(codes))
@@ -74,7 +74,7 @@ class TfliteBuilder(Builder):
         return self._real[key]
 
     def codes(self, value: SSAValue, quantization: Quantization, dtype: np.dtype) -> SSAValue:
-        """The integers that stand for real numbers."""
+        """Return the integers that stand for real numbers."""
         scale, zero = self._step(quantization, self.spec(value).shape, dtype)
         return self.nn("quantize", value, scale, zero)
 
@@ -90,7 +90,7 @@ class TfliteBuilder(Builder):
                 del self._real[coded], self._coded[value]
 
     def whole(self, value: SSAValue, what: str) -> int:
-        """The known integer of an operand with one element.  Raises Unsupported, E0203."""
+        """Return the known integer of an operand with one element.  Raises Unsupported, E0203."""
         found = self.ints(value, what)
         if len(found) != 1:
             raise Error("E0203", f"{what} must be one integer, not {len(found)}", where=self.node)

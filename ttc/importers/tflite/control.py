@@ -47,7 +47,7 @@ class ControlOperator:
     name: str
 
     def graph(self, option: str) -> int:
-        """The graph that an option names."""
+        """Return the graph that an option names."""
         return self.operator.options[option]
 
     def run(self, number: int, values: Sequence[Value], label: str = "") -> list[Value]:
@@ -66,12 +66,12 @@ class _Passed(Exception):
 
 
 def call(site: ControlOperator) -> Sequence[Value]:
-    """A graph in the op's place."""
+    """Return a graph in the op's place."""
     return site.run(site.graph("subgraph" if site.operator.op == "CALL" else "decomposition_subgraph_index"), site.operands)
 
 
 def call_once(site: ControlOperator) -> Sequence[Value]:
-    """A graph that gives variables their first values, which must be constants of the model."""
+    """Return a graph that gives variables their first values, which must be constants of the model."""
     walker, number = site.walker, site.graph("init_subgraph_index")
     if not 0 <= number < len(walker.model.graphs) or number in site.calls:
         raise Error("E0203", f"there is no graph {number} to start with")
@@ -103,12 +103,12 @@ def _handle(operator: Operator) -> str:
 
 
 def var_handle(site: ControlOperator) -> Sequence[Value]:
-    """The variable that the options name."""
+    """Return the variable that the options name."""
     return [Resource(site.walker.variables.resource(_handle(site.operator)))]
 
 
 def read_variable(site: ControlOperator) -> Sequence[Value]:
-    """What a variable holds at this place."""
+    """Return what a variable holds at this place."""
     name = _resource(site.operands)
     return site.refused() if site.walker.variables.is_refused(name) else [site.walker.variables.read(name)]
 
@@ -134,7 +134,7 @@ def _resource(operands: Sequence[Value]) -> str:
 
 
 def if_(site: ControlOperator) -> Sequence[Value]:
-    """The branch that is taken, if that is known."""
+    """Return the branch that is taken, if that is known."""
     condition = site.operands[0] if site.operands else None
     if not isinstance(condition, SSAValue):
         raise Error("E0203", "a branch without a condition")
@@ -189,7 +189,7 @@ def _loop(site: ControlOperator, values: Sequence[Value]) -> Sequence[Value]:
 
 
 def _inside(site: ControlOperator, number: int, values: Sequence[Value]) -> list[SSAValue]:
-    """The results of a graph in a region, where variables cannot be set."""
+    """Return the results of a graph in a region, where variables cannot be set."""
     with site.walker.variables.held(), site.walker.builder.apart():
         return _tensors(site.run(number, values))
 

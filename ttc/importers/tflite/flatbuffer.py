@@ -48,7 +48,7 @@ class FlatReader:
         return self.table(0)
 
     def table(self, at: int) -> FlatTable:
-        """The table that the offset at this place names.  Raises E0201."""
+        """Return the table that the offset at this place names.  Raises E0201."""
         self._tables += 1
         if self._tables > MAX_TABLES:
             raise Error("E0201", f"a TFLite model with more than {MAX_TABLES} tables")
@@ -62,7 +62,7 @@ class FlatReader:
         return int(self.scalar(kind, at))
 
     def follow(self, at: int) -> int:
-        """The place that the offset at this place leads to."""
+        """Return the place that the offset at this place leads to."""
         return at + self.whole(_U4, at)
 
     def require(self, at: int, size: int) -> None:
@@ -77,7 +77,7 @@ class FlatReader:
             raise Error("E0201", f"a TFLite model of {self.size} bytes whose tables share lists and names of over {MAX_SHARED_BYTES} bytes")
 
     def vector(self, at: int, item_bytes: int) -> Span:
-        """Where the items of the vector lie that the offset at this place names."""
+        """Return where the items of the vector lie that the offset at this place names."""
         start = self.follow(at)
         found = Span(start + 4, self.whole(_U4, start) * item_bytes)
         self.require(*found)
@@ -97,7 +97,7 @@ class FlatTable:
         reader.require(at, self._bytes)
 
     def _place(self, field: int, size: int) -> int | None:
-        """Where the field lies, or None if the table lacks it."""
+        """Return where the field lies, or None if the table lacks it."""
         entry = 4 + 2 * field
         if entry + 2 > self._vtable_bytes:
             return None
@@ -109,7 +109,7 @@ class FlatTable:
         return self._at + offset
 
     def scalar(self, field: int, kind: str, default: float = 0) -> int | float | bool:
-        """A number, or a truth value for kind b1."""
+        """Return a number, or a truth value for kind b1."""
         at = self._place(field, _SCALARS[kind].size)
         found = default if at is None else self._reader.scalar(_SCALARS[kind], at)
         return bool(found) if kind == "b1" else found
@@ -123,7 +123,7 @@ class FlatTable:
         return None if at is None else self._reader.table(at)
 
     def tables(self, field: int) -> list[FlatTable]:
-        """A vector of tables, empty if it is absent."""
+        """Return a vector of tables, empty if it is absent."""
         at = self._place(field, 4)
         if at is None:
             return []
@@ -131,7 +131,7 @@ class FlatTable:
         return [self._reader.table(place) for place in range(span.offset, span.offset + span.size, 4)]
 
     def numbers(self, field: int, kind: str) -> NDArray | None:
-        """A vector of numbers, as a view of the file; None if it is absent."""
+        """Return a vector of numbers, as a view of the file; None if it is absent."""
         at = self._place(field, 4)
         if at is None:
             return None
@@ -141,19 +141,19 @@ class FlatTable:
         return np.frombuffer(self._reader.data, dtype, span.size // dtype.itemsize, span.offset) if span.size else np.empty(0, dtype)
 
     def ints(self, field: int, kind: str = "i4", most: int = 1 << 16) -> tuple[int, ...] | None:
-        """A vector of integers; None if it is absent.  Raises E0201 for more than `most`."""
+        """Return a vector of integers; None if it is absent.  Raises E0201 for more than `most`."""
         found = self.numbers(field, kind)
         if found is not None and found.size > most:
             raise Error("E0201", f"not a TFLite model, or a damaged one: a list of {found.size} numbers")
         return None if found is None else tuple(found.tolist())
 
     def span(self, field: int) -> Span | None:
-        """Where the bytes of a vector of bytes lie."""
+        """Return where the bytes of a vector of bytes lie."""
         at = self._place(field, 4)
         return None if at is None else self._reader.vector(at, 1)
 
     def text(self, field: int) -> str:
-        """A text, empty if it is absent; what is not UTF-8 is escaped."""
+        """Return a text, empty if it is absent; what is not UTF-8 is escaped."""
         found = self.span(field)
         if found is None:
             return ""

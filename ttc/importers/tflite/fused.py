@@ -12,7 +12,7 @@ from ttc.importers.common.unsupported import Unsupported
 
 
 def fused(row: Callable[..., SSAValue]) -> Callable[..., SSAValue]:
-    """The row of an op that has a row's operands and options and `fused_activation_function`, which its result goes through."""
+    """Return the row of an op that has a row's operands and options and `fused_activation_function`, which its result goes through."""
 
     @wraps(row)
     def apply(b: Builder, *operands: SSAValue | None, fused_activation_function: str, **options: Any) -> SSAValue:

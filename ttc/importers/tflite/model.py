@@ -40,7 +40,7 @@ class Quantization:
     axis: int
 
     def same_step(self, other: Quantization | None) -> bool:
-        """Whether both have one scale and zero, and these are the same."""
+        """Return whether both have one scale and zero, and these are the same."""
         return other is not None and len(self.scales) == 1 and (self.scales, self.zeros) == (other.scales, other.zeros)
 
 
@@ -159,7 +159,7 @@ def _code(table: FlatTable) -> tuple[str, str, int]:
 
 
 def _span(table: FlatTable, size: int) -> Span | None:
-    """Where a buffer lies: in a vector of its own, or behind the flatbuffer.  Raises E0201."""
+    """Return where a buffer lies: in a vector of its own, or behind the flatbuffer.  Raises E0201."""
     offset, count = table.whole(1, "u8"), table.whole(2, "u8")
     if offset > 1:
         if offset + count > size:
@@ -181,7 +181,7 @@ def _graph(table: FlatTable, number: int, codes: list[tuple[str, str, int]], buf
 
 
 def _indices(found: Ints | None, count: int, what: str, *, optional: bool = False) -> Ints:
-    """Indices of tensors.  Raises E0203 for one that there is not."""
+    """Return indices of tensors.  Raises E0203 for one that there is not."""
     for index in found or ():
         if not (0 <= index < count or (optional and index == ABSENT)):
             raise Error("E0203", f"{what} name tensor {index} of {count}")
@@ -214,7 +214,7 @@ def _tensor(table: FlatTable, index: int, taken: dict[str, int], buffers: list[S
 
 
 def _unique(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number if it is taken."""
+    """Return the name, with a number if it is taken."""
     while name in taken:
         taken[name] += 1
         name = f"{name}.{taken[name]}"
@@ -282,7 +282,7 @@ def _sparsity(table: FlatTable) -> Sparsity:
 
 
 def _places(table: FlatTable, field: int) -> NDArray:
-    """A vector in one of three widths.  Raises E0203."""
+    """Return a vector in one of three widths.  Raises E0203."""
     width = {1: "i4", 2: "u2", 3: "u1"}.get(table.whole(field, "u1"))
     inner = table.table(field + 1)
     found = None if width is None or inner is None else inner.numbers(0, width)
@@ -306,7 +306,7 @@ def _operator(table: FlatTable, what: str, codes: list[tuple[str, str, int]], te
 
 
 def _custom_options(table: FlatTable, custom: str, what: str) -> dict[str, Any]:
-    """The words of a custom op that has a definition; none of another.  Raises E0203."""
+    """Return the words of a custom op that has a definition; none of another.  Raises E0203."""
     fields = CUSTOM_OPTIONS.get(custom, "").split()
     data = table.numbers(5, "u1") if fields else None
     if not fields:
@@ -323,7 +323,7 @@ def _custom_options(table: FlatTable, custom: str, what: str) -> dict[str, Any]:
 
 
 def _options(table: FlatTable, op: str, what: str) -> dict[str, Any]:
-    """The op's options, each its default where the table or the field is absent.  Raises E0203 for a table of another op."""
+    """Return the op's options, each its default where the table or the field is absent.  Raises E0203 for a table of another op."""
     wanted = options_of(op)
     if wanted is None:
         return {}

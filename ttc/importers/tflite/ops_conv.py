@@ -187,7 +187,7 @@ def max_pool_2d(b: Builder, x: SSAValue, *, padding: str, stride_w: int, stride_
 
 
 def l2_pool_2d(b: Builder, x: SSAValue, *, padding: str, stride_w: int, stride_h: int, filter_width: int, filter_height: int) -> SSAValue:
-    """The root of the mean of squares."""
+    """Return the root of the mean of squares."""
     return b.nn("sqrt", _pool(b, "avg_pool2d", b.nn("mul", x, x), padding, (stride_h, stride_w), (filter_height, filter_width)))
 
 

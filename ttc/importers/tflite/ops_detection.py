@@ -18,7 +18,7 @@ MAX_BOXES = 1 << 16
 def non_max_suppression_v4(
     b: TfliteBuilder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue
 ) -> tuple[SSAValue, ...]:
-    """Indices of the chosen boxes, then zeros; and how many there are."""
+    """Return indices of the chosen boxes, then zeros; and how many there are."""
     found, places, count = _chosen(b, boxes, scores, most, overlap, least)
     return _listed(b, found, places, count), _number(b, found)
 
@@ -37,7 +37,7 @@ def non_max_suppression_v5(
 def _chosen(
     b: TfliteBuilder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue
 ) -> tuple[SSAValue, SSAValue, int]:
-    """Indices [?] of the chosen boxes, places [?, 1] for them, and how many there may be."""
+    """Return indices [?] of the chosen boxes, places [?, 1] for them, and how many there may be."""
     count = b.whole(most, "number of boxes")
     if not 1 <= count <= MAX_BOXES or b.rank(boxes) != 2 or b.rank(scores) != 1:
         raise Error("E0401", f"{count} of boxes {b.spec(boxes)} with scores {b.spec(scores)}")

@@ -81,7 +81,7 @@ def dequantize(b: TfliteBuilder, x: SSAValue) -> SSAValue:
 
 
 def quantize(b: Builder, x: SSAValue) -> SSAValue:
-    """The walker quantizes the result."""
+    """Return the walker quantizes the result."""
     return x
 
 
@@ -98,7 +98,7 @@ def fake_quant(b: Builder, x: SSAValue, *, min: float, max: float, num_bits: int
 
 
 def bucketize(b: Builder, x: SSAValue, *, boundaries: tuple[float, ...] | None) -> SSAValue:
-    """How many boundaries are not above each element."""
+    """Return how many boundaries are not above each element."""
     limits = b.constant(np.array(boundaries or (), np.float32))
     wide = b.reshape(b.cast(x, np.dtype(np.float32)), *b.shape(x), 1)
     above = b.cast(b.nn("greater_equal", wide, limits), INT64)

@@ -21,7 +21,7 @@ INT64 = np.dtype(np.int64)
 
 
 def slice_(b: Builder, x: SSAValue, begin: SSAValue, size: SSAValue) -> SSAValue:
-    """A size of -1: to the end."""
+    """Return a size of -1: to the end."""
     starts, sizes, shape = b.ints(begin, "begin"), b.ints(size, "size"), b.shape(x)
     if not len(starts) == len(sizes) == len(shape):
         raise Error("E0402", f"begin {list(starts)} and size {list(sizes)} do not fit {b.spec(x)}")
@@ -83,7 +83,7 @@ def dilate(b: Builder, x: SSAValue, factors: SSAValue, value: SSAValue) -> SSAVa
 
 
 def _margins(b: Builder, x: SSAValue, paddings: SSAValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Elements before and after each dimension.  Raises E0402."""
+    """Return elements before and after each dimension.  Raises E0402."""
     found = b.need(paddings, "paddings")
     if found.dtype.kind not in "iu" or found.shape != (b.rank(x), 2) or found.min(initial=0) < 0:
         raise Error("E0402", f"paddings {found.dtype}{list(found.shape)} do not fit {b.spec(x)}")
@@ -115,7 +115,7 @@ def reverse_sequence(b: Builder, x: SSAValue, lengths: SSAValue, *, seq_dim: int
 
 
 def where(b: Builder, condition: SSAValue) -> SSAValue:
-    """The indices of elements that are not 0, one row each."""
+    """Return the indices of elements that are not 0, one row each."""
     return b.nn("transpose", b.nn("non_zero", condition), perm=(1, 0))
 
 
@@ -151,7 +151,7 @@ def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue
 
 
 def sparse_to_dense(b: Builder, indices: SSAValue, shape: SSAValue, values: SSAValue, default: SSAValue) -> SSAValue:
-    """A tensor of the default with values at index tuples."""
+    """Return a tensor of the default with values at index tuples."""
     wanted, rank = b.ints(shape, "shape"), b.rank(indices)
     if min(wanted, default=0) < 0 or rank > 2:
         raise Error("E0402", f"{list(wanted)} is not a shape, or {b.spec(indices)} are no tuples")

@@ -146,7 +146,7 @@ def _lstm(
 
 
 def _stacked(b: Builder, parts: list[Maybe]) -> SSAValue:
-    """Weights of the gates input, output, forget, new as one [1, 4 k, i]."""
+    """Return weights of the gates input, output, forget, new as one [1, 4 k, i]."""
     ordered = [parts[0], parts[3], parts[1], parts[2]]
     for v in ordered:
         if v is None:

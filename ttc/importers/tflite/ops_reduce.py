@@ -14,7 +14,7 @@ from ttc.importers.tflite.tables import CODES, Rows
 
 
 def reduction(op: str) -> Callable[..., SSAValue]:
-    """The nn op of that name over axes that are an operand; one named twice counts once."""
+    """Return the nn op of that name over axes that are an operand; one named twice counts once."""
 
     def apply(b: Builder, x: SSAValue, axes: SSAValue, *, keep_dims: bool) -> SSAValue:
         rank = b.rank(x)
@@ -25,7 +25,7 @@ def reduction(op: str) -> Callable[..., SSAValue]:
 
 
 def extreme(op: str) -> Callable[..., SSAValue]:
-    """The place of the first extreme along an axis."""
+    """Return the place of the first extreme along an axis."""
 
     def apply(b: TfliteBuilder, x: SSAValue, axis: SSAValue, *, output_type: str) -> SSAValue:
         return b.nn(op, x, axis=b.whole(axis, "axis"), keepdims=False, select_last=False)

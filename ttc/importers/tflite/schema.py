@@ -221,7 +221,7 @@ mappings know without `custom_`."""
 
 @cache
 def options_of(op: str) -> Options | None:
-    """What an op's options say; None if nothing."""
+    """Return what an op's options say; None if nothing."""
     if op in _OPTIONS_2:
         number, text = _OPTIONS_2[op]
         return Options(True, number, _fields(text))

@@ -47,7 +47,7 @@ VARIABLES: dict[str, tuple[int, ...]] = {}
 
 @cache
 def rows() -> dict[str, TfliteRow]:
-    """All mappings by op.  Raises E0901 where `CODES` or `VARIABLES` name an op that has none."""
+    """Return all mappings by op.  Raises E0901 where `CODES` or `VARIABLES` name an op that has none."""
     found = {op: TfliteRow(apply, *_operands(apply), op in CODES, VARIABLES.get(op, ())) for op, apply in ROWS.rules().items()}
     unknown = (CODES | VARIABLES.keys()) - found.keys()
     if unknown:
@@ -57,12 +57,12 @@ def rows() -> dict[str, TfliteRow]:
 
 @cache
 def complex_rows() -> dict[str, TfliteRow]:
-    """All mappings by op, for operators that take complex numbers."""
+    """Return all mappings by op, for operators that take complex numbers."""
     return {op: TfliteRow(apply, *_operands(apply), False, ()) for op, apply in COMPLEX_ROWS.rules().items()}
 
 
 def _operands(function: Callable[..., Any]) -> tuple[int, int, bool]:
-    """How many operands a row takes at least, and at most; whether others than the least may be absent."""
+    """Return how many operands a row takes at least, and at most; whether others than the least may be absent."""
     parameters = signature(function).parameters.values()
     positional = [p for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
     many = next((p for p in parameters if p.kind is Parameter.VAR_POSITIONAL), None)

@@ -33,11 +33,11 @@ class Variables:
         """Whether some could not be given the values that they start with."""
 
     def is_refused(self, name: str) -> bool:
-        """Whether a variable may be one of those."""
+        """Return whether a variable may be one of those."""
         return self.refused and name not in self._first
 
     def tensor(self, key: tuple[int, int], tensor: Tensor) -> SSAValue:
-        """What a variable tensor holds; at first zeros, or the number that stands for 0.  key: its graph and index."""
+        """Return what a variable tensor holds; at first zeros, or the number that stands for 0.  key: its graph and index."""
         if key not in self._tensors:
             dtype, zero = dtype_of(tensor), 0 if tensor.quantization is None else tensor.quantization.zeros[0]
             if -1 in tensor.shape:
@@ -48,11 +48,11 @@ class Variables:
         return self.read(self._tensors[key])
 
     def name(self, key: tuple[int, int]) -> str | None:
-        """The variable that is this tensor."""
+        """Return the variable that is this tensor."""
         return self._tensors.get(key)
 
     def resource(self, name: str) -> str:
-        """The variable of that name, which a weight may have, too."""
+        """Return the variable of that name, which a weight may have, too."""
         if name not in self._resources:
             self._resources[name] = self._builder.free_name(name)
         return self._resources[name]
@@ -92,7 +92,7 @@ class Variables:
             self._held -= 1
 
     def updates(self, taken: Container[str]) -> list[tuple[Port, SSAValue]]:
-        """Results for the variables that have new values.  taken: names of other results."""
+        """Return results for the variables that have new values.  taken: names of other results."""
         changed = [(n, v) for n, v in self._current.items() if v is not self._leaves[n]]
         found: list[tuple[Port, SSAValue]] = []
         for name, value in changed:

@@ -56,7 +56,7 @@ class TfliteWalker:
         self._constants: dict[tuple[int, int], Value] = {}
 
     def walk(self, number: int, inputs: Sequence[Value], calls: tuple[int, ...] = (), prefix: str = "") -> list[Value]:
-        """The outputs of a graph of the model.  Raises E0203 for a graph that calls itself or does not exist, E04xx at the node."""
+        """Return the outputs of a graph of the model.  Raises E0203 for a graph that calls itself or does not exist, E04xx at the node."""
         if not 0 <= number < len(self.model.graphs):
             raise Error("E0203", f"there is no graph {number}")
         if number in calls or len(calls) > MAX_DEPTH:
@@ -73,7 +73,7 @@ class TfliteWalker:
         return [self.value(i, scope) for i in graph.outputs]
 
     def value(self, index: int, scope: SubgraphScope) -> Value:
-        """The value of a tensor: defined by now, a constant, or a variable.  Raises E0203."""
+        """Return the value of a tensor: defined by now, a constant, or a variable.  Raises E0203."""
         if index not in scope.values:
             scope.values[index] = self._leaf(index, scope)
         return scope.values[index]
@@ -154,7 +154,7 @@ class TfliteWalker:
     def _mapped(
         self, row: TfliteRow, operator: Operator, operands: Sequence[Value], inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
     ) -> list[SSAValue | Complex]:
-        """The results, and the new values of the variables that the op sets."""
+        """Return the results, and the new values of the variables that the op sets."""
         b = self.builder
         if not outputs:
             raise Error("E0203", f"{operator.op} has no results")
@@ -184,7 +184,7 @@ class TfliteWalker:
         return self.builder.real(value, tensor.quantization)
 
     def _declared(self, value: SSAValue | Complex, tensor: Tensor, dtype: np.dtype, *, coded: bool) -> SSAValue | Complex:
-        """The result in its tensor's type: quantized, and indices as wide as the model has them.  Raises E0403."""
+        """Return the result in its tensor's type: quantized, and indices as wide as the model has them.  Raises E0403."""
         b = self.builder
         if isinstance(value, Complex):
             if dtype.kind != "c" or tensor.quantization is not None:
@@ -208,7 +208,7 @@ def _count(row: TfliteRow) -> str:
 
 
 def _one_step(tensors: Sequence[Tensor]) -> bool:
-    """Whether all quantized tensors share one type, scale and zero."""
+    """Return whether all quantized tensors share one type, scale and zero."""
     coded = [t for t in tensors if t.quantization is not None]
     first = coded[0].quantization if coded else None
     return all(t.kind == coded[0].kind and t.quantization is not None and t.quantization.same_step(first) for t in coded)

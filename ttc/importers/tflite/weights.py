@@ -54,7 +54,7 @@ def _bytes(data: Buffer, span: Span) -> NDArray:
 
 
 def unpacked(packed: NDArray, count: int, bits: int, signed: bool) -> NDArray:
-    """Integers of 2 or 4 bits, packed from the low bits of each byte on, as bytes."""
+    """Return integers of 2 or 4 bits, packed from the low bits of each byte on, as bytes."""
     steps = np.arange(0, 8, bits, dtype=np.uint8)
     codes = (packed[:, None] >> steps & ((1 << bits) - 1)).reshape(-1)[:count]
     if not signed:
@@ -82,7 +82,7 @@ def _sparse(data: Buffer, tensor: Tensor, dtype: np.dtype, span: Span, sparsity:
 
 
 def _places(tensor: Tensor, sparsity: Sparsity, count: int) -> NDArray:
-    """Where each stored element belongs in the dense tensor, in row-major order.  Raises E0203."""
+    """Return where each stored element belongs in the dense tensor, in row-major order.  Raises E0203."""
     rank, blocks = len(tensor.shape), sparsity.blocks
     if sorted(sparsity.order) != list(range(rank + len(blocks))) or len(sparsity.levels) != len(sparsity.order):
         raise _malformed(tensor)

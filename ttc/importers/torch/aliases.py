@@ -59,5 +59,5 @@ def _aliases(program: ExportedProgram) -> list[tuple[InputSpec, InputSpec]]:
 
 
 def _holder(program: ExportedProgram, spec: InputSpec) -> dict[str, Any]:
-    """Where the program has the tensor of an input."""
+    """Return where the program has the tensor of an input."""
     return program.state_dict if str(spec.target) in program.state_dict else program.constants

@@ -43,7 +43,7 @@ def import_archive(
 
 
 def _open(path: Path) -> tuple[Zipped, str]:
-    """The archive, and its folder with a slash.  Raises E0201, E0202, E0203."""
+    """Return the archive, and its folder with a slash.  Raises E0201, E0202, E0203."""
     with path.open("rb") as file:
         start = file.read(2)
     if start[:1] == b"\x80":

@@ -46,22 +46,22 @@ class TorchBuilder(Builder):
         return np.dtype(np.float32) if found is None else found
 
     def cast(self, value: SSAValue, dtype: np.dtype) -> SSAValue:
-        """The value in another dtype.  Raises Unsupported for complex ones."""
+        """Return the value in another dtype.  Raises Unsupported for complex ones."""
         if dtype.kind == "c":
             raise Unsupported("complex numbers")
         return super().cast(value, dtype)
 
     def operand(self, value: Operand, dtype: np.dtype) -> SSAValue:
-        """The value, or a constant of rank 0 for a number, in that dtype."""
+        """Return the value, or a constant of rank 0 for a number, in that dtype."""
         return self.cast(value, dtype) if isinstance(value, SSAValue) else self.constant(np.array(value).astype(dtype))
 
     def promoted(self, *values: Operand) -> tuple[SSAValue, ...]:
-        """The operands in the dtype that PyTorch computes them in (`torch.result_type`)."""
+        """Return the operands in the dtype that PyTorch computes them in (`torch.result_type`)."""
         dtype = self.common(*values)
         return tuple(self.operand(v, dtype) for v in values)
 
     def common(self, *values: Operand) -> np.dtype:
-        """The dtype that PyTorch computes these operands in."""
+        """Return the dtype that PyTorch computes these operands in."""
         specs = [self.spec(v) for v in values if isinstance(v, SSAValue)]
         numbers = [v for v in values if not isinstance(v, SSAValue)]
         return promoted_dtype([s.dtype for s in specs if s.shape], [s.dtype for s in specs if not s.shape], numbers)

@@ -21,12 +21,12 @@ class ComplexTensor:
 
 
 def holds_complex(value: Any) -> bool:
-    """Whether a value is complex, or a tuple with such an element."""
+    """Return whether a value is complex, or a tuple with such an element."""
     return any(map(holds_complex, value)) if isinstance(value, tuple) else isinstance(value, ComplexTensor | complex)
 
 
 def complex_row(overload: str) -> Callable[..., Any]:
-    """The mapping of an op on complex tensors.  Raises Unsupported."""
+    """Return the mapping of an op on complex tensors.  Raises Unsupported."""
     found = complex_rows().get(overload)
     if found is None:
         raise Unsupported("complex numbers")
@@ -43,7 +43,7 @@ def complex_rows() -> dict[str, Callable[..., Any]]:
 
 
 def _by_parts(row: Callable[..., Any]) -> Callable[..., Any]:
-    """The mapping over real tensors, of real and of imaginary parts."""
+    """Return the mapping over real tensors, of real and of imaginary parts."""
 
     def both(b: TorchBuilder, *arguments: Any, **options: Any) -> Any:
         real, imaginary = (row(b, *(_part(b, a, which) for a in arguments), **options) for which in (0, 1))
@@ -55,7 +55,7 @@ def _by_parts(row: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _part(b: TorchBuilder, value: Any, which: int) -> Any:
-    """The real or imaginary part of what is complex, also in tuples; other arguments as they are."""
+    """Return the real or imaginary part of what is complex, also in tuples; other arguments as they are."""
     if isinstance(value, ComplexTensor):
         return value.imaginary if which else value.real
     if isinstance(value, tuple) and holds_complex(value):
@@ -64,7 +64,7 @@ def _part(b: TorchBuilder, value: Any, which: int) -> Any:
 
 
 def as_complex(b: TorchBuilder, value: ComplexTensor | SSAValue) -> ComplexTensor:
-    """A tensor of real numbers as complex ones."""
+    """Return a tensor of real numbers as complex ones."""
     if isinstance(value, ComplexTensor):
         return value
     real = value if b.dtype(value).kind in "fV" else b.cast(value, b.result)

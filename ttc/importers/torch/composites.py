@@ -87,7 +87,7 @@ def _attention(
     mask: Any = None,
     kind: int | None = None,
 ) -> tuple[Any, Any]:
-    """The result [n, s, width] and the weights [n, heads, s, t]."""
+    """Return the result [n, s, width] and the weights [n, heads, s, t]."""
     parts = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
     q, k, v = (functional.linear(x, w, c).unflatten(-1, (heads, -1)).transpose(1, 2) for x, w, c in parts)
     scores = torch.matmul(q * q.shape[-1] ** -0.5, k.transpose(-2, -1))
@@ -98,7 +98,7 @@ def _attention(
 
 
 def _hidden(mask: Any, kind: int | None) -> Any:
-    """Which scores [n, heads, s, t] are hidden: those where a mask is not 0.
+    """Return which scores [n, heads, s, t] are hidden: those where a mask is not 0.
 
     kind: 0 for a mask[s, t], 1 for one of the keys[n, t], else [n, heads, s, t].
     """

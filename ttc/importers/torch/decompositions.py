@@ -60,7 +60,7 @@ def _chunked_loss(
 
 
 def _chunked_losses(x: Any, linear: Any, target: Any, bias: Any, weight: Any, ignored: int, *_: Any) -> Any:
-    """The loss of each sample."""
+    """Return the loss of each sample."""
     logits = torch.nn.functional.linear(x, linear, bias)
     return torch.nn.functional.cross_entropy(logits, target, weight, ignore_index=ignored, reduction="none")
 

@@ -21,7 +21,7 @@ def define(name: str) -> None:
 
 
 def _grouped_product(input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor) -> torch.Tensor:
-    """Rows up to each offset times the matrix of their group."""
+    """Return rows up to each offset times the matrix of their group."""
     y = input.new_zeros(input.shape[0], weight.shape[2])
     start = 0
     for group, end in enumerate(offs.tolist()):

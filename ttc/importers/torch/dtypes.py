@@ -44,7 +44,7 @@ def dtype_of(dtype: torch.dtype) -> np.dtype:
 
 
 def promoted_dtype(tensors: list[np.dtype], zero_dim: list[np.dtype], numbers: list[bool | int | float]) -> np.dtype:
-    """The dtype that operands of these kinds are computed in, as `torch.result_type` defines it.
+    """Return the dtype that operands of these kinds are computed in, as `torch.result_type` defines it.
 
     Args:
         tensors: of operands with dimensions, which decide unless a later kind is of a higher category (bool, integer, floating point).

@@ -20,7 +20,7 @@ Binary: TypeAlias = Callable[[TorchBuilder, Operand, Operand], SSAValue]
 
 
 def is_float(b: TorchBuilder, x: SSAValue) -> bool:
-    """Whether x is of floating point."""
+    """Return whether x is of floating point."""
     return b.dtype(x).kind in "fV"
 
 
@@ -30,7 +30,7 @@ def floating(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def truth(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """Whether x is not 0."""
+    """Return whether x is not 0."""
     return x if b.dtype(x) == BOOL else b.nn("not_equal", x, b.scalar(0, x))
 
 
@@ -45,27 +45,27 @@ def plus(b: TorchBuilder, x: SSAValue, term: float) -> SSAValue:
 
 
 def unary(op: str) -> Unary:
-    """The nn op of that name over floating point."""
+    """Return the nn op of that name over floating point."""
     return lambda b, x: b.nn(op, floating(b, x))
 
 
 def of_floating(function: Callable[[Builder, SSAValue], SSAValue]) -> Unary:
-    """The function over floating point."""
+    """Return the function over floating point."""
     return lambda b, x: function(b, floating(b, x))
 
 
 def unary_number(op: str) -> Unary:
-    """The nn op of that name, which takes integers too."""
+    """Return the nn op of that name, which takes integers too."""
     return lambda b, x: b.nn(op, x)
 
 
 def whole(op: str) -> Unary:
-    """A rounding: integers are whole."""
+    """Return a rounding: integers are whole."""
     return lambda b, x: b.nn(op, x) if is_float(b, x) else x
 
 
 def binary(op: str, logic: str | None = None) -> Binary:
-    """The nn op of that name over promoted operands; for truth values the one of name `logic`, if there is one."""
+    """Return the nn op of that name over promoted operands; for truth values the one of name `logic`, if there is one."""
 
     def row(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
         left, right = b.promoted(x, y)
@@ -77,7 +77,7 @@ def binary(op: str, logic: str | None = None) -> Binary:
 
 
 def binary_floating(op: str) -> Binary:
-    """The nn op of that name over promoted operands of floating point."""
+    """Return the nn op of that name over promoted operands of floating point."""
 
     def row(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
         left, right = (floating(b, v) for v in b.promoted(x, y))
@@ -87,7 +87,7 @@ def binary_floating(op: str) -> Binary:
 
 
 def logical(op: str) -> Binary:
-    """The nn op of that name over truth values."""
+    """Return the nn op of that name over truth values."""
 
     def row(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
         left, right = (truth(b, v) if isinstance(v, SSAValue) else b.constant(np.array(bool(v))) for v in (x, y))

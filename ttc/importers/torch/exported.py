@@ -50,7 +50,7 @@ def import_module(
 
 
 def example_values(program: ExportedProgram, examples: Any) -> dict[str, Any]:
-    """The integer and boolean tensors among examples, by input name.
+    """Return the integer and boolean tensors among examples, by input name.
 
     examples: positional and keyword arguments as the program takes them.
     """
@@ -86,7 +86,7 @@ def import_exported(
     values: Mapping[str, Any] = NO_VALUES,
     examples: Any = None,
 ) -> tuple[ModuleOp, WeightStore]:
-    """The module of an exported program, and its weights, which share memory with its tensors.
+    """Return the module of an exported program, and its weights, which share memory with its tensors.
 
     Inputs are named as torch.export names them.  Outputs too, but those that stand in mappings or fields of the user's output have their
     keys: `logits`, `past_key_values.0`.  Complex ones have real and imaginary parts along a last dimension.  Parameters become
@@ -111,7 +111,7 @@ def import_exported(
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
-    """The program in ops that have a mapping, as far as PyTorch can take it apart; functional.
+    """Return the program in ops that have a mapping, as far as PyTorch can take it apart; functional.
 
     Decompositions may give results with other strides than the ops did, so that views that traced well would fail: meanwhile views are
     reshapes.
@@ -165,7 +165,7 @@ def _result(item: OutputSpec, names: Any) -> GraphOutput | None:
 
 
 def output_names(program: ExportedProgram) -> list[GraphOutput | None]:
-    """The name of each of the user's outputs; None for one that is no tensor or number."""
+    """Return the name of each of the user's outputs; None for one that is no tensor or number."""
     specs = [s for s in program.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
     tree = program.call_spec.out_spec
     paths = pytree.tree_flatten_with_path(pytree.tree_unflatten(list(range(len(specs))), tree))[0] if tree is not None else []
@@ -180,6 +180,6 @@ def _named(item: OutputSpec, key: str) -> GraphOutput | None:
 
 
 def _key(path: Sequence[Any]) -> str:
-    """The keys of an output, joined by dots; empty if positions alone lead to it."""
+    """Return the keys of an output, joined by dots; empty if positions alone lead to it."""
     parts = [str(getattr(k, "key", getattr(k, "name", getattr(k, "idx", "")))) for k in path]
     return ".".join(parts) if any(not isinstance(k, pytree.SequenceKey) for k in path) else ""

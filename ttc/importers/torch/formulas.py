@@ -23,7 +23,7 @@ def polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
 
 
 def chebyshev(x: Formula, low: float, high: float, coefficients: Sequence[float]) -> Formula:
-    """The sum of c_k T_k of x brought from [low, high] to [-1, 1], by Clenshaw's rule."""
+    """Return the sum of c_k T_k of x brought from [low, high] to [-1, 1], by Clenshaw's rule."""
     t = (x - (low + high) / 2) * (2 / (high - low))
     twice = t * 2.0
     last, before = t * 0.0, t * 0.0
@@ -43,7 +43,7 @@ def fitted(function: Callable[[NDArray], NDArray], low: float, high: float, coun
 
 
 def row_of(function: Callable[..., Formula]) -> Callable[..., SSAValue]:
-    """A mapping of an elementwise function that is computed in float64, of promoted operands."""
+    """Return a mapping of an elementwise function that is computed in float64, of promoted operands."""
 
     def row(b: TorchBuilder, *operands: SSAValue | float) -> SSAValue:
         dtype = b.result

@@ -88,7 +88,7 @@ def import_graph(
     results: Sequence[GraphOutput | None],
     values: Mapping[str, Any] = NO_VALUES,
 ) -> tuple[ModuleOp, WeightStore]:
-    """The module of a functional graph of aten ops (of torch.export after decompositions, or of AOTAutograd).
+    """Return the module of a functional graph of aten ops (of torch.export after decompositions, or of AOTAutograd).
 
     Args:
         graph: its nodes carry `meta["val"]`.
@@ -115,7 +115,7 @@ def import_graph(
 
 
 def _marked_loss(b: TorchBuilder, graph: fx.GraphModule) -> list[tuple[Port, SSAValue]]:
-    """The sum of the marked losses that no other marked loss follows from.  Raises E0401 for one that is not reduced to a number."""
+    """Return the sum of the marked losses that no other marked loss follows from.  Raises E0401 for one that is not reduced to a number."""
     nodes = [node for node in graph.graph.nodes if node.op == "call_function" and overload_name(node.target) == MARK]
     behind: set[fx.Node] = set()
     inner: set[fx.Node] = set()
@@ -138,7 +138,7 @@ def _marked_loss(b: TorchBuilder, graph: fx.GraphModule) -> list[tuple[Port, SSA
 
 
 def graph_inputs(graph: fx.GraphModule) -> list[Input | Fixed]:
-    """All placeholders of a graph with static shapes as arguments of the program; sizes that tracing gave symbols by their hints."""
+    """Return all placeholders of a graph with static shapes as arguments of the program; sizes that tracing gave symbols by their hints."""
     return [_input(node) for node in graph.graph.nodes if node.op == "placeholder"]
 
 
@@ -174,7 +174,7 @@ def _leaf(builder: TorchBuilder, leaves: dict[tuple[object, ...], SSAValue], bin
 
 
 def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[GraphOutput | None]) -> list[tuple[Port, SSAValue]]:
-    """The results, with names of the user's outputs as they are unless they are the same, and of updates that yield to these."""
+    """Return the results, with names of the user's outputs as they are unless they are the same, and of updates that yield to these."""
     wanted = [(value, result) for value, result in zip(outputs, results, strict=True) if result is not None and value is not None]
     names: dict[int, str] = {}
     for index, (_, result) in sorted(enumerate(wanted), key=lambda item: item[1][1].updates is not None):
@@ -191,7 +191,7 @@ def _ports(b: TorchBuilder, outputs: Sequence[Value], results: Sequence[GraphOut
 
 
 def _tensor(b: TorchBuilder, value: Value, name: str, *, parts: bool) -> SSAValue:
-    """An output as a tensor: numbers as int64, float64 or bool of rank 0."""
+    """Return an output as a tensor: numbers as int64, float64 or bool of rank 0."""
     if isinstance(value, SSAValue):
         return value
     if isinstance(value, ComplexTensor) and parts:

@@ -73,7 +73,7 @@ def kept_dropouts(graph: fx.GraphModule) -> Iterator[None]:
 
 
 def _before(graph: fx.Graph, node: fx.Node, plain: Any) -> fx.Node:
-    """A new node before another: the dropout that gives a new tensor."""
+    """Return a new node before another: the dropout that gives a new tensor."""
     with graph.inserting_before(node):
         made = graph.call_function(plain, node.args)
     made.meta = dict(node.meta)

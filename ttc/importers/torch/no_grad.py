@@ -31,7 +31,7 @@ def detached_blocks(graph: fx.GraphModule) -> Iterator[None]:
 
 
 def _blocks(graph: fx.GraphModule) -> list[fx.GraphModule]:
-    """The bodies of all blocks without gradients, nested ones too."""
+    """Return the bodies of all blocks without gradients, nested ones too."""
     found: dict[int, fx.GraphModule] = {}
     for module in graph.modules():
         nodes = module.graph.find_nodes(op="call_function", target=BLOCK) if isinstance(module, fx.GraphModule) else []
@@ -44,7 +44,7 @@ def _blocks(graph: fx.GraphModule) -> list[fx.GraphModule]:
 
 
 def _detached(body: fx.GraphModule, node: fx.Node, readers: list[fx.Node]) -> fx.Node:
-    """A new node behind another, whose readers it takes."""
+    """Return a new node behind another, whose readers it takes."""
     with body.graph.inserting_after(node):
         made = body.graph.call_function(torch.ops.aten.detach.default, (node,))
     made.meta = dict(node.meta)

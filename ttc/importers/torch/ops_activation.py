@@ -83,7 +83,7 @@ def mish(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def glu(b: TorchBuilder, x: SSAValue, dim: int) -> SSAValue:
-    """The first half times the sigmoid of the second."""
+    """Return the first half times the sigmoid of the second."""
     shape = b.shape(x)
     half = shape[dim] // 2
     value, gate = b.nn_all("split", x, axis=dim % len(shape), sizes=(half, half))
@@ -91,7 +91,7 @@ def glu(b: TorchBuilder, x: SSAValue, dim: int) -> SSAValue:
 
 
 def _soft(op: str) -> Row:
-    """A softmax over one dimension, computed in another dtype if one is given."""
+    """Return a softmax over one dimension, computed in another dtype if one is given."""
 
     def row(b: TorchBuilder, x: SSAValue, dim: int, dtype: Any = None) -> SSAValue:
         x = floating(b, x) if dtype is None else b.cast(x, dtype)

@@ -36,7 +36,7 @@ true_divide = binary_floating("div")
 
 
 def divide(b: TorchBuilder, x: Operand, y: Operand, *, rounding_mode: str | None) -> SSAValue:
-    """The quotient as it is, cut toward zero, or rounded down."""
+    """Return the quotient as it is, cut toward zero, or rounded down."""
     if rounding_mode is None:
         return true_divide(b, x, y)
     if rounding_mode == "floor":
@@ -55,7 +55,7 @@ def truncated(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def floor_divide(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
-    """The quotient rounded down: what is left without the remainder divides evenly."""
+    """Return the quotient rounded down: what is left without the remainder divides evenly."""
     left, right = b.promoted(x, y)
     even = b.nn("sub", left, b.nn("mod", left, right, fmod=False))
     if not is_float(b, left):
@@ -112,7 +112,7 @@ def copysign(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
 
 
 def sign_bit(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """Whether the sign of x is set."""
+    """Return whether the sign of x is set."""
     if not is_float(b, x):
         return b.nn("less", x, b.scalar(0, x)) if b.dtype(x) != BOOL else b.nn("xor", x, x)
     dtype = b.dtype(x)
@@ -121,7 +121,7 @@ def sign_bit(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def next_after(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The number beside x on the side of y: its bits one more or less."""
+    """Return the number beside x on the side of y: its bits one more or less."""
     left, right = b.promoted(x, y)
     dtype = b.dtype(left)
     whole = np.dtype(f"int{8 * dtype.itemsize}")

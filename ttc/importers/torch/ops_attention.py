@@ -56,7 +56,7 @@ def _causal(b: TorchBuilder, query: SSAValue, key: SSAValue) -> SSAValue:
 
 
 def additive(b: TorchBuilder, mask: SSAValue, dtype: np.dtype) -> SSAValue:
-    """A mask as a term of the scores."""
+    """Return a mask as a term of the scores."""
     if b.dtype(mask) != BOOL:
         return b.cast(mask, dtype)
     zero, hidden = b.constant(np.zeros((), dtype)), b.constant(np.array(-np.inf).astype(dtype))

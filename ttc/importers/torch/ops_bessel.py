@@ -23,7 +23,7 @@ TERMS = 40
 
 
 def _series(order: int, x: NDArray, weight: Callable[[int], float]) -> NDArray:
-    """The sum of (-1)^k weight(k) (x / 2)^(2 k + order) / (k! (k + order)!)."""
+    """Return the sum of (-1)^k weight(k) (x / 2)^(2 k + order) / (k! (k + order)!)."""
     terms = ((-1) ** k * weight(k) * (x / 2) ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order)) for k in range(TERMS))
     return np.sum(list(terms), axis=0)
 
@@ -39,7 +39,7 @@ def _j_fit(order: int) -> tuple[float, ...]:
 
 @cache
 def _y_fit(order: int) -> tuple[float, ...]:
-    """What is left of Y without its logarithm and its pole at 0, over x^order."""
+    """Return what is left of Y without its logarithm and its pole at 0, over x^order."""
 
     def rest(x: NDArray) -> NDArray:
         found = -_series(order, x, lambda k: _harmonic(k) + _harmonic(k + order)) / math.pi

@@ -35,7 +35,7 @@ def polar(b: TorchBuilder, size: SSAValue, angle: SSAValue) -> ComplexTensor:
 
 
 def exp(b: TorchBuilder, x: ComplexTensor) -> ComplexTensor:
-    """The exponential of the real part, turned by the imaginary one."""
+    """Return the exponential of the real part, turned by the imaginary one."""
     return polar(b, b.nn("exp", x.real), x.imaginary)
 
 
@@ -71,7 +71,7 @@ def angle_of_real(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def _both(b: TorchBuilder, x: Number, y: Number) -> tuple[ComplexTensor, ComplexTensor]:
-    """Two operands as complex tensors, numbers in the dtype of the other's parts."""
+    """Return two operands as complex tensors, numbers in the dtype of the other's parts."""
     tensors = [v for v in (x, y) if isinstance(v, ComplexTensor)]
     like = tensors[0].real if tensors else next(v for v in (x, y) if isinstance(v, SSAValue))
 
@@ -124,7 +124,7 @@ def div(b: TorchBuilder, x: Number, y: Number) -> ComplexTensor:
 
 
 def _factor(normalization: int, count: int) -> float:
-    """What PyTorch's transforms, which are sums, are multiplied by: 0: nothing, 1: by the root of the count, 2: by the count."""
+    """Return what PyTorch's transforms, which are sums, are multiplied by: 0: nothing, 1: by the root of the count, 2: by the count."""
     if normalization not in (0, 1, 2):
         raise Unsupported(f"normalization {normalization}")
     return (1.0, 1 / sqrt(count), 1 / count)[normalization]

@@ -20,7 +20,7 @@ MAX_WRITTEN_OUT = 32
 
 
 def cond(b: TorchBuilder, predicate: Any, when_true: Body, when_false: Body, operands: Sequence[Any] = ()) -> tuple[SSAValue, ...]:
-    """What one of two bodies gives."""
+    """Return what one of two bodies gives."""
     known = b.known(predicate) if isinstance(predicate, SSAValue) else np.array(predicate)
     if known is not None and known.size != 1:
         raise Unsupported(f"a choice by {known.size} values")
@@ -42,7 +42,7 @@ def while_loop(b: TorchBuilder, going: Body, body: Body, carried: Sequence[Any],
 
 
 def scan(b: TorchBuilder, combine: Body, first: Sequence[Any], parts: Sequence[Any], operands: Sequence[Any] = ()) -> tuple[SSAValue, ...]:
-    """The last carried values, then what every step gives, stacked: a step takes the carried values and one part of each tensor."""
+    """Return the last carried values, then what every step gives, stacked: a step takes the carried values and one part of each tensor."""
     carried = list(_values(b, first))
     tensors = _values(b, parts)
     length = b.shape(tensors[0])[0] if tensors else 0
@@ -64,7 +64,7 @@ def scan(b: TorchBuilder, combine: Body, first: Sequence[Any], parts: Sequence[A
 
 
 def _values(b: TorchBuilder, found: Any) -> tuple[SSAValue, ...]:
-    """The tensors that a body gives; numbers as constants.  Raises Unsupported if a node of the body was refused."""
+    """Return the tensors that a body gives; numbers as constants.  Raises Unsupported if a node of the body was refused."""
     values = flat(found)
     if holds_refused(values):
         raise Unsupported("its body cannot be imported")

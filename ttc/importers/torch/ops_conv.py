@@ -16,7 +16,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def each(values: Ints, rank: int) -> Ints:
-    """One value a dimension, from one for all."""
+    """Return one value a dimension, from one for all."""
     return values * rank if len(values) == 1 else values
 
 

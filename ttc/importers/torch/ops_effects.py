@@ -12,7 +12,7 @@ TOKEN = 0
 
 
 def with_effects(b: TorchBuilder, token: Any, op: Any, *_arguments: Any, **_options: Any) -> tuple[int]:
-    """The token alone, as the op is a check."""
+    """Return the token alone, as the op is a check."""
     if not str(op).startswith(("aten._assert_", "aten.sym_constrain_", "aten._linalg_check_errors.")):
         raise Unsupported(f"effects of {str(op)[:60]}")
     return (TOKEN,)

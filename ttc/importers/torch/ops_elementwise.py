@@ -102,7 +102,7 @@ def logical_not(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def nan_to_num(b: TorchBuilder, x: SSAValue, nan: float | None, posinf: float | None, neginf: float | None) -> SSAValue:
-    """Numbers in place of what is none: 0 and the largest, unless others are asked for."""
+    """Return numbers in place of what is none: 0 and the largest, unless others are asked for."""
     if not is_float(b, x):
         return x
     largest = float(_largest(b.dtype(x)))
@@ -148,12 +148,12 @@ def clamp_max(b: TorchBuilder, x: SSAValue, high: Operand) -> SSAValue:
 
 
 def fmax(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The larger; the number if one is NaN."""
+    """Return the larger; the number if one is NaN."""
     return _number_of(b, "maximum", x, y)
 
 
 def fmin(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The smaller; the number if one is NaN."""
+    """Return the smaller; the number if one is NaN."""
     return _number_of(b, "minimum", x, y)
 
 

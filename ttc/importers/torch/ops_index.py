@@ -33,7 +33,7 @@ def slice_(b: TorchBuilder, x: SSAValue, dim: int, start: int | None, end: int |
 
 
 def _slice_of_open(b: TorchBuilder, x: SSAValue, axis: int, start: int | None, end: int | None, step: int = 1) -> SSAValue:
-    """A slice of a tensor some of whose sizes depend on data."""
+    """Return a slice of a tensor some of whose sizes depend on data."""
     size = b.spec(x).shape[axis]
     taken = range(max(size, 0))[slice(start, end, step)]
     if size != DYNAMIC and step == 1 and len(taken):
@@ -92,7 +92,7 @@ def _replaced(b: TorchBuilder, x: SSAValue, source: SSAValue, axis: int, start: 
 
 
 def as_strided(b: TorchBuilder, x: SSAValue, size: Ints, stride: Ints, offset: int | None) -> SSAValue:
-    """Elements of the flattened x, which is contiguous, at the places that the strides say."""
+    """Return elements of the flattened x, which is contiguous, at the places that the strides say."""
     places = _strided_places(b, x, size, stride, offset or 0)
     return b.nn("gather", b.reshape(x, b.spec(x).elements), b.constant(places), axis=0)
 
@@ -168,7 +168,7 @@ def diagonal_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, offset: int
 
 
 def gather(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, *, sparse_grad: bool = False) -> SSAValue:
-    """One element for each of index, which may be of any type and rank if it is empty."""
+    """Return one element for each of index, which may be of any type and rank if it is empty."""
     index = index if b.spec(index).elements else b.cast(index, INT64)
     if not b.shape(x) or b.rank(x) != b.rank(index):
         found = b.nn("gather", b.reshape(x, b.spec(x).elements), b.reshape(index, b.spec(index).elements), axis=0)
@@ -183,7 +183,7 @@ def index_select(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue) -> SSA
 
 
 def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, padding_idx: int = -1, *_options: object) -> SSAValue:
-    """Rows of a table, of which that of the padding gets no gradient."""
+    """Return rows of a table, of which that of the padding gets no gradient."""
     found = b.nn("gather", weight, indices, axis=0)
     return found if padding_idx < 0 else untrained_padding(b, found, indices, b.scalar(padding_idx, indices))
 
@@ -194,7 +194,7 @@ def take(b: TorchBuilder, x: SSAValue, index: SSAValue) -> SSAValue:
 
 
 def placed(b: TorchBuilder, indices: Indices) -> Indices:
-    """Indices as integers, a mask that is known as the places of what is true in it.  Raises Unsupported."""
+    """Return indices as integers, a mask that is known as the places of what is true in it.  Raises Unsupported."""
     found: list[SSAValue | None] = []
     for index in indices:
         if index is None or b.dtype(index) not in (BOOL, np.dtype(np.uint8)):

@@ -20,7 +20,7 @@ INT32 = np.dtype(np.int32)
 
 
 def _zeros(b: TorchBuilder, x: SSAValue, dtype: np.dtype = INT32) -> SSAValue:
-    """One a matrix: that nothing went wrong."""
+    """Return one a matrix: that nothing went wrong."""
     zero = b.constant(np.zeros((), dtype))
     lead = b.shape(x)[:-2]
     return b.nn("expand", zero, shape=lead) if lead else zero
@@ -42,7 +42,7 @@ def solved(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool = True) -> S
 
 
 def solve_ex(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool, check_errors: bool) -> tuple[SSAValue | None, ...]:
-    """A vector, or vectors of a batch, as x has no second dimension."""
+    """Return a vector, or vectors of a batch, as x has no second dimension."""
     vector = b.rank(x) == 1 or (b.rank(x) == b.rank(a) - 1 and b.shape(x) == b.shape(a)[:-1])
     column = b.reshape(x, *b.shape(x), 1) if vector else x
     found = solved(b, a, column, left=left)
@@ -68,7 +68,7 @@ def cholesky_ex(b: TorchBuilder, x: SSAValue, *, upper: bool, check_errors: bool
 
 
 def _product_of_factor(b: TorchBuilder, x: SSAValue, upper: bool) -> SSAValue:
-    """What the factor is a factor of."""
+    """Return what the factor is a factor of."""
     factor = triangle(b, x, 0, upper=upper)
     other = transpose_matrix(b, factor)
     return matmul(b, other, factor) if upper else matmul(b, factor, other)
@@ -110,7 +110,7 @@ def lu_factor_ex(b: TorchBuilder, x: SSAValue, *, pivot: bool, check_errors: boo
 
 
 def _unpacked(b: TorchBuilder, lu: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The lower triangle with its unit diagonal, and the upper one."""
+    """Return the lower triangle with its unit diagonal, and the upper one."""
     m, n = b.shape(lu)[-2:]
     rank, k = b.rank(lu), min(m, n)
     low = triangle(b, part(b, lu, rank - 1, 0, k), -1, upper=False)
@@ -200,7 +200,7 @@ def eigh(b: TorchBuilder, x: SSAValue, uplo: str, compute_v: bool) -> tuple[Any,
 
 
 def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: SSAValue | float | None, hermitian: bool) -> SSAValue:
-    """The inverse of what singular values above the tolerances span.  Hermitian: of what the lower triangle says.
+    """Return the inverse of what singular values above the tolerances span.  Hermitian: of what the lower triangle says.
 
     Singular values that are lost are set to the largest one, which makes the rank full, and their part of the inverse is taken away: the
     gradient is right for equal singular values, too, where that of V diag(1 / s) U^T is not.
@@ -227,7 +227,7 @@ def pinv(b: TorchBuilder, x: SSAValue, *, atol: SSAValue | float | None, rtol: S
 
 
 def _inverse_of_full(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """The pseudo-inverse of matrices x[..., m, n] of full rank: r^-1 q^T."""
+    """Return the pseudo-inverse of matrices x[..., m, n] of full rank: r^-1 q^T."""
     m, n = b.shape(x)[-2:]
     if m < n:
         return transpose_matrix(b, _inverse_of_full(b, transpose_matrix(b, x)))
@@ -251,7 +251,7 @@ def _reflected(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, *
 
 
 def householder_product(b: TorchBuilder, vectors: SSAValue, tau: SSAValue) -> SSAValue:
-    """The first columns of the product of the reflections."""
+    """Return the first columns of the product of the reflections."""
     m, n = b.shape(vectors)[-2:]
     eye = b.constant(np.eye(m, n, dtype=b.dtype(vectors)))
     lead = b.shape(vectors)[:-2]
@@ -270,7 +270,7 @@ TERMS = 9
 
 
 def matrix_exp(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """The series of x / 2^10, squared ten times; in float64."""
+    """Return the series of x / 2^10, squared ten times; in float64."""
     small = times(b, b.cast(x, np.dtype(np.float64)), 2.0**-HALVINGS)
     one = _identity(b, small, b.shape(x)[-1])
     found = b.nn("add", one, times(b, small, 1 / TERMS))

@@ -80,7 +80,7 @@ def trilinear(
     sums: tuple[int, ...],
     unroll_dim: int,
 ) -> SSAValue:
-    """The product of three tensors with dimensions of 1 put in, summed over some: as einsum of letters for the others."""
+    """Return the product of three tensors with dimensions of 1 put in, summed over some: as einsum of letters for the others."""
     rank = b.rank(x) + len(expand1)
     letters = "abcdefghijklmnop"[:rank]
     terms = ["".join(c for i, c in enumerate(letters) if i not in added) for added in (expand1, expand2, expand3)]

@@ -12,12 +12,12 @@ from ttc.importers.torch.tables import Rows
 
 
 def probe(b: TorchBuilder, x: SSAValue, name: str) -> SSAValue:
-    """A probe; further ones of a name have numbers."""
+    """Return a probe; further ones of a name have numbers."""
     return b.nn("probe", x, label=b.label(name))
 
 
 def mark_loss(b: TorchBuilder, x: SSAValue, reduction: str) -> SSAValue:
-    """The reduced value, which is noted."""
+    """Return the reduced value, which is noted."""
     if reduction not in ("none", "mean", "sum"):
         raise Unsupported(f"reduction '{reduction[:40]}' of a loss")
     axes = tuple(range(len(b.spec(x).shape)))
@@ -27,7 +27,7 @@ def mark_loss(b: TorchBuilder, x: SSAValue, reduction: str) -> SSAValue:
 
 
 def host_call(b: TorchBuilder, xs: Sequence[SSAValue], function: str, count: int) -> tuple[SSAValue, ...]:
-    """A call of a function of Python, whose results are as PyTorch's tracing has found them."""
+    """Return a call of a function of Python, whose results are as PyTorch's tracing has found them."""
     shapes = [tuple(y.shape) for y in b.expected]
     if any(type(size) is not int for shape in shapes for size in shape):
         raise Unsupported("results of a function of Python whose shapes change")

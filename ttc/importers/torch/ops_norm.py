@@ -22,7 +22,7 @@ _NARROW = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 
 
 def _is_held(value: SSAValue) -> bool:
-    """Whether a value is one that the model holds, maybe in another type; what it is does not matter, and may change."""
+    """Return whether a value is one that the model holds, maybe in another type; what it is does not matter, and may change."""
     owner = value.owner
     return isinstance(owner, LeafOp) or (isinstance(owner, CastOp) and _is_held(owner.operands[0]))
 

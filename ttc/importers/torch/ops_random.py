@@ -37,7 +37,7 @@ def feature_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAV
 
 
 def alpha_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
-    """Elements of x set to `NEGATIVE`, all then scaled and shifted, which keeps a mean of 0 and a variance of 1."""
+    """Return elements of x set to `NEGATIVE`, all then scaled and shifted, which keeps a mean of 0 and a variance of 1."""
     return _alpha(b, x, p, train, b.shape(x))
 
 
@@ -63,7 +63,7 @@ def bernoulli(b: TorchBuilder, x: SSAValue, p: float) -> SSAValue:
 
 
 def channels(b: TorchBuilder, x: SSAValue) -> tuple[int, ...]:
-    """Sizes of what is drawn for each channel of x[n, c, ...]: [n, c, 1, ...].  Raises E0402 where there are no channels."""
+    """Return sizes of what is drawn for each channel of x[n, c, ...]: [n, c, 1, ...].  Raises E0402 where there are no channels."""
     shape = b.shape(x)
     if len(shape) < 2:
         raise Error("E0402", f"dropout of whole channels of a tensor of rank {len(shape)}", where=b.place_name)
@@ -82,7 +82,7 @@ class _Drawn:
         self._drawn = b.dropout(b.nn("expand", one, shape=shape) if shape else one, p)
 
     def chosen(self, dropped: float, kept: float, *, evaluated: float) -> SSAValue:
-        """The number for each element: of what is dropped, of what is kept, and of all in evaluation."""
+        """Return the number for each element: of what is dropped, of what is kept, and of all in evaluation."""
         b = self._b
         found = b.scalar(kept, self._like)
         for drawn, number in ((1, evaluated), (0, dropped)):

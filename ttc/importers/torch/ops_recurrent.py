@@ -31,7 +31,7 @@ RNN_RELU = _Kind("rnn", (0,), ("relu",), {})
 
 
 def _ordered(b: TorchBuilder, weight: SSAValue, gates: tuple[int, ...]) -> SSAValue:
-    """The gates' matrices, or biases, in nn's order."""
+    """Return the gates' matrices, or biases, in nn's order."""
     if gates == tuple(range(len(gates))):
         return weight
     size = b.shape(weight)[0] // len(gates)
@@ -39,7 +39,7 @@ def _ordered(b: TorchBuilder, weight: SSAValue, gates: tuple[int, ...]) -> SSAVa
 
 
 def _together(b: TorchBuilder, values: Sequence[SSAValue]) -> SSAValue:
-    """One a direction, along a new first dimension."""
+    """Return one a direction, along a new first dimension."""
     wide = [b.reshape(v, 1, *b.shape(v)) for v in values]
     return wide[0] if len(wide) == 1 else b.nn("concat", *wide, axis=0)
 
@@ -47,7 +47,7 @@ def _together(b: TorchBuilder, values: Sequence[SSAValue]) -> SSAValue:
 def _layer(
     b: TorchBuilder, kind: _Kind, x: SSAValue, params: Sequence[Sequence[SSAValue]], states: Sequence[SSAValue]
 ) -> tuple[SSAValue, ...]:
-    """One layer over x[t, n, i]: its output [t, n, directions * k] and last states [directions, n, k].
+    """Return one layer over x[t, n, i]: its output [t, n, directions * k] and last states [directions, n, k].
 
     params: of each direction input weights, state weights and, if there are biases, those of both.
     """

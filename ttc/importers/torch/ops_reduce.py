@@ -17,7 +17,7 @@ Dims: TypeAlias = tuple[int, ...] | int | None
 
 
 def axes_of(b: TorchBuilder, x: SSAValue, dim: Dims) -> tuple[int, ...]:
-    """The dimensions named, or all; a value without dimensions has none to name."""
+    """Return the dimensions named, or all; a value without dimensions has none to name."""
     rank = b.rank(x)
     named = (dim,) if isinstance(dim, int) else tuple(dim or ())
     return axes_in(named, rank) if named and rank else tuple(range(rank))

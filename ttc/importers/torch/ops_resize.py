@@ -39,7 +39,7 @@ def _nearest(*, exact: bool, vec: bool) -> Row:
 
 
 def _factors(b: TorchBuilder, x: SSAValue, scales: tuple[float | Floats | None, ...], *, vec: bool) -> tuple[float | None, ...]:
-    """One a spatial dimension: given as one list, or one by one."""
+    """Return one a spatial dimension: given as one list, or one by one."""
     rank = b.rank(x) - 2
     found = scales[0] if vec else scales
     if not isinstance(found, tuple):

@@ -44,7 +44,7 @@ def index_put(b: TorchBuilder, x: SSAValue, indices: Indices, values: SSAValue, 
 
 
 def _put_along(b: TorchBuilder, x: SSAValue, axis: int, index: SSAValue, values: SSAValue, accumulate: bool) -> SSAValue:
-    """Values written at places of one dimension, which values have where the index has one."""
+    """Return values written at places of one dimension, which values have where the index has one."""
     shape = b.shape(x)
     wanted = (*shape[:axis], *b.shape(index), *shape[axis + 1 :])
     values = _trimmed(b, values, len(wanted))
@@ -54,7 +54,7 @@ def _put_along(b: TorchBuilder, x: SSAValue, axis: int, index: SSAValue, values:
 
 
 def _updates(b: TorchBuilder, values: SSAValue, tuples: SSAValue, slices: tuple[int, ...], used: list[int]) -> SSAValue:
-    """Values broadcast to what x[indices] is, with the dimensions of the indices in front."""
+    """Return values broadcast to what x[indices] is, with the dimensions of the indices in front."""
     lead = b.spec(tuples).shape[:-1]
     together = used == list(range(used[0], used[0] + len(used)))
     at = used[0] if together else 0
@@ -78,7 +78,7 @@ def _trimmed(b: TorchBuilder, values: SSAValue, rank: int) -> SSAValue:
 
 
 def _masked_put(b: TorchBuilder, x: SSAValue, mask: SSAValue, values: SSAValue, accumulate: bool) -> SSAValue:
-    """One value where the mask is true."""
+    """Return one value where the mask is true."""
     if b.spec(values).elements != 1:
         raise Unsupported("several values under a mask")
     mask = b.reshape(mask, *b.shape(mask), *(1,) * (b.rank(x) - b.rank(mask)))
@@ -95,7 +95,7 @@ def _lines(b: TorchBuilder, x: SSAValue, dim: int, *others: SSAValue) -> tuple[S
 
 
 def _scattered(b: TorchBuilder, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue, reduction: str) -> SSAValue:
-    """Elements of updates that indices has a place for."""
+    """Return elements of updates that indices has a place for."""
     line, axis, (places, values) = _lines(b, x, dim, indices, updates)
     if b.shape(values) != b.shape(places):
         sizes = b.shape(places)
@@ -125,7 +125,7 @@ def _reduction(name: str) -> str:
 def scatter_reduce(
     b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source: SSAValue, reduce: str, *, include_self: bool
 ) -> SSAValue:
-    """Elements combined with x, or without x among themselves where there are any; mean: their sum over how many they are."""
+    """Return elements combined with x, or without x among themselves where there are any; mean: their sum over how many they are."""
     line, axis, (places, values) = _lines(b, x, dim, index, source)
     base = line if include_self else _without(b, line, places, axis, reduce)
     found = _scattered(b, base, axis, places, values, "add" if reduce == "mean" else _reduction(reduce))
@@ -138,7 +138,7 @@ def scatter_reduce(
 
 
 def _over(b: TorchBuilder, x: SSAValue, count: SSAValue) -> SSAValue:
-    """The quotient, of integers rounded down."""
+    """Return the quotient, of integers rounded down."""
     if b.dtype(x).kind in "fV":
         return b.nn("div", x, count)
     return b.nn("div", b.nn("sub", x, b.nn("mod", x, count, fmod=False)), count)
@@ -185,7 +185,7 @@ def index_reduce(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source
 
 
 def index_fill(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, value: Operand) -> SSAValue:
-    """One number in the slices, chosen where a place is named: its gradient counts each place once, however often it is named."""
+    """Return one number in the slices, chosen where a place is named: its gradient counts each place once, however often it is named."""
     line, axis, _ = _lines(b, x, dim)
     count, shape = b.spec(index).elements, b.shape(line)
     places = b.reshape(b.cast(index, INT64), count, 1)
@@ -204,7 +204,7 @@ def put(b: TorchBuilder, x: SSAValue, index: SSAValue, source: SSAValue, accumul
 
 
 def masked_scatter(b: TorchBuilder, x: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
-    """Where the mask is true the next element of the source: the one that as many true ones come before."""
+    """Return where the mask is true the next element of the source: the one that as many true ones come before."""
     shape = broadcast_shapes(b.shape(x), b.shape(mask))
     wide = mask if b.shape(mask) == shape else b.nn("expand", mask, shape=shape)
     flat = b.cast(b.reshape(wide, prod(shape)), INT64)

@@ -16,7 +16,7 @@ from ttc.importers.torch.tables import Rows
 
 
 def _maybe(b: TorchBuilder, value: SSAValue, wanted: bool) -> SSAValue:
-    """The value, or nothing where it is not asked for."""
+    """Return the value, or nothing where it is not asked for."""
     return value if wanted else b.constant(np.zeros(0, np.int64))
 
 
@@ -73,7 +73,7 @@ def nonzero_static(b: TorchBuilder, x: SSAValue, *, size: int, fill_value: int) 
 
 
 def histogram(b: TorchBuilder, x: SSAValue, bins: int, low: float, high: float) -> SSAValue:
-    """How many elements lie in each of equal bins, the last of which has its end; without limits from the least to the largest."""
+    """Return how many elements lie in each of equal bins, the last of which has its end; without limits from the least to the largest."""
     count = b.spec(x).elements
     if count * bins > MAX_ELEMENTS:
         raise Unsupported(f"{bins} bins of {count} elements")

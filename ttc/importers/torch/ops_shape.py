@@ -23,12 +23,12 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def same(b: TorchBuilder, x: SSAValue, *_arguments: Any, **_options: Any) -> SSAValue:
-    """The operand: copies and views of it hold the same values."""
+    """Return the operand: copies and views of it hold the same values."""
     return x
 
 
 def stopped(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """The operand, as a constant to gradients; what has none anyway stays as it is."""
+    """Return the operand, as a constant to gradients; what has none anyway stays as it is."""
     return b.nn("stop_gradient", x) if b.dtype(x).kind in "fV" else x
 
 
@@ -59,18 +59,18 @@ def to_other(b: TorchBuilder, x: SSAValue, other: SSAValue, *_arguments: Any) ->
 
 
 def copy(b: TorchBuilder, x: SSAValue, source: SSAValue, *_arguments: Any) -> SSAValue:
-    """The source in x's shape and dtype."""
+    """Return the source in x's shape and dtype."""
     source = cast(b, source, b.dtype(x))
     return source if b.shape(source) == b.shape(x) else b.nn("expand", source, shape=b.shape(x))
 
 
 def view(b: TorchBuilder, x: SSAValue, size: Ints) -> SSAValue:
-    """The elements in another shape; one size may be -1."""
+    """Return the elements in another shape; one size may be -1."""
     return b.reshape(x, *resolved(b.spec(x).elements, size))
 
 
 def resolved(elements: int, size: Ints) -> Ints:
-    """Sizes with -1 replaced by what is left."""
+    """Return sizes with -1 replaced by what is left."""
     rest = prod(d for d in size if d != -1)
     return tuple(elements // max(rest, 1) if d == -1 else d for d in size)
 
@@ -96,7 +96,7 @@ def transpose(b: TorchBuilder, x: SSAValue, dim0: int, dim1: int) -> SSAValue:
 
 
 def transpose_matrix(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """The last two dimensions swapped, if there are two."""
+    """Return the last two dimensions swapped, if there are two."""
     return x if b.rank(x) < 2 else transpose(b, x, -2, -1)
 
 
@@ -170,7 +170,7 @@ def tile(b: TorchBuilder, x: SSAValue, dims: Ints) -> SSAValue:
 
 
 def repeat_interleave(b: TorchBuilder, x: SSAValue, repeats: int, dim: int | None, *, output_size: int | None) -> SSAValue:
-    """Each element so often after itself."""
+    """Return each element so often after itself."""
     if dim is None:
         x, dim = b.reshape(x, b.spec(x).elements), 0
     shape = b.shape(x)

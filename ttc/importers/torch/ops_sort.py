@@ -48,7 +48,7 @@ def argsort_stable(b: TorchBuilder, x: SSAValue, *, stable: bool, dim: int, desc
 
 
 def kthvalue(b: TorchBuilder, x: SSAValue, k: int, dim: int, keepdim: bool) -> Pair:
-    """The k-th smallest element and its place."""
+    """Return the k-th smallest element and its place."""
     if not b.shape(x):
         return x, b.constant(np.zeros((), np.int64))
     at = axis_in(dim, b.rank(x))
@@ -58,7 +58,7 @@ def kthvalue(b: TorchBuilder, x: SSAValue, k: int, dim: int, keepdim: bool) -> P
 
 
 def median(b: TorchBuilder, x: SSAValue, dim: int, keepdim: bool) -> Pair:
-    """The lower of the two in the middle; NaN, and the first one's place, if there is one."""
+    """Return the lower of the two in the middle; NaN, and the first one's place, if there is one."""
     size = b.shape(x)[dim] if b.shape(x) else 1
     values, places = kthvalue(b, x, (size + 1) // 2, dim, keepdim)
     if not is_float(b, x) or not b.shape(x):
@@ -75,7 +75,7 @@ def median_all(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def nanmedian(b: TorchBuilder, x: SSAValue, dim: int, keepdim: bool) -> Pair:
-    """The lower of the two in the middle of what is not NaN: the element at that place of the sorted ones, NaN last."""
+    """Return the lower of the two in the middle of what is not NaN: the element at that place of the sorted ones, NaN last."""
     if not is_float(b, x) or not b.shape(x):
         return median(b, x, dim, keepdim)
     at = axis_in(dim, b.rank(x))
@@ -94,7 +94,7 @@ def nanmedian_all(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def mode(b: TorchBuilder, x: SSAValue, dim: int, keepdim: bool) -> Pair:
-    """The smallest of the most frequent elements, and its last place."""
+    """Return the smallest of the most frequent elements, and its last place."""
     shape = b.shape(x)
     if not shape:
         return x, b.constant(np.zeros((), np.int64))

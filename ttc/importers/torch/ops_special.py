@@ -44,7 +44,7 @@ def lgamma(x: Formula) -> Formula:
 
 
 def digamma(x: Formula) -> Formula:
-    """The derivative of ln gamma: recurrence and asymptotic series; below 0 by reflection."""
+    """Return the derivative of ln gamma: recurrence and asymptotic series; below 0 by reflection."""
     negative = x < 0.0
     at = negative.choose(1.0 - x, x)
     sums = 1 / at
@@ -90,7 +90,7 @@ def zeta(s: Formula, q: Formula) -> Formula:
 
 
 def polygamma(b: TorchBuilder, n: int, x: SSAValue) -> SSAValue:
-    """The n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x)."""
+    """Return the n-th derivative of digamma: (-1)^(n + 1) n! zeta(n + 1, x)."""
     at = Formula(b, b.cast(x, FLOAT64))
     if n == 0:
         return b.cast(digamma(at).value, b.result)
@@ -116,7 +116,7 @@ def erfinv(x: Formula) -> Formula:
 
 
 def ndtri(x: Formula) -> Formula:
-    """The place where the normal distribution is x."""
+    """Return the place where the normal distribution is x."""
     return erfinv(x * 2.0 - 1.0) * math.sqrt(2)
 
 
@@ -148,7 +148,7 @@ def erfcx(x: Formula) -> Formula:
 
 
 def log_ndtr(x: Formula) -> Formula:
-    """The logarithm of the share of the normal distribution that is below x, without exp(x^2) of large x."""
+    """Return the logarithm of the share of the normal distribution that is below x, without exp(x^2) of large x."""
     low, high = x.at_most(2.0) * -math.sqrt(0.5), x.at_least(0.5) * math.sqrt(0.5)  # ends apart from 1: ties halve gradients
     above = erfcx(high) * (-(high * high)).of("exp") * 0.5
     near = (above / (above - 2.0)).of("atanh") * 2.0  # log(1 - above), which loses nothing near 0
@@ -195,7 +195,7 @@ def bessel_i(order: int, x: Formula) -> Formula:
 @cache
 def _k_fits(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     def near(x: NDArray) -> NDArray:
-        """What is left of K without its logarithm: smooth in x; of order 1 times x."""
+        """Return what is left of K without its logarithm: smooth in x; of order 1 times x."""
         log = np.log(x / 2) * _scaled_i(order, x) * np.exp(x)
         plain = _scaled_k(order, x) * np.exp(-x)
         return plain + log if order == 0 else (plain - log) * x

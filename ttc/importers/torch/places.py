@@ -16,7 +16,7 @@ _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 
 
 def sources_of(node: fx.Node) -> tuple[str, ...]:
-    """The path of the module that made the node, and `file:line` of the innermost line of a program outside PyTorch.
+    """Return the path of the module that made the node, and `file:line` of the innermost line of a program outside PyTorch.
 
     What is marked to be computed again has a last name that begins with `recompute.`.
     """

@@ -84,7 +84,7 @@ def _check_spec(spec: Any) -> None:
 
 
 def _call(module: schema.GraphModule, named: Mapping[str, list[str]]) -> schema.ModuleCallEntry:
-    """The call of the whole program: positional inputs, and outputs as they nest."""
+    """Return the call of the whole program: positional inputs, and outputs as they nest."""
     root = [e.signature for e in module.module_call_graph if not e.fqn and e.signature is not None]
     if len(root) != 1:
         raise Error("E0203", "the program does not say how it is called")
@@ -94,7 +94,7 @@ def _call(module: schema.GraphModule, named: Mapping[str, list[str]]) -> schema.
 
 
 def _input_name(spec: schema.InputSpec) -> str:
-    """The placeholder of an input, which decompositions keep."""
+    """Return the placeholder of an input, which decompositions keep."""
     if str(spec.type) == "constant_input":
         return spec.constant_input.name
     value = spec.user_input.arg.value

@@ -137,7 +137,7 @@ _LATER = {"quantized_decomposed": "torch.ao.quantization.fx._decomposed"}
 
 @cache
 def _is_known(domain: str, op: str, overload: str | None) -> bool:
-    """Whether the op has a mapping, or PyTorch takes it apart, or is one of these that writes into its operand."""
+    """Return whether the op has a mapping, or PyTorch takes it apart, or is one of these that writes into its operand."""
     if domain == "higher_order":
         return f"higher_order.{op}" in rows() or op in _WRAPPERS
     if domain not in ("aten", "prims") and f"{domain}.{op}.{overload or 'default'}" not in rows():
@@ -185,7 +185,7 @@ def _clean_argument(argument: schema.Argument, misses: Misses, depth: int) -> No
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Names of values inside an argument."""
+    """Yield names of values inside an argument."""
     if isinstance(value, list):
         for item in value:
             yield from _names(item)

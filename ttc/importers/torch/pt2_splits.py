@@ -56,6 +56,6 @@ def _results(op: str, args: tuple[Any, ...]) -> int:
 
 
 def _size(dim: Any) -> int:
-    """A size, or for a symbol that of the example."""
+    """Return a size, or for a symbol that of the example."""
     found = dim if type(dim) is int else dim.node.hint
     return MAX_RESULTS if found is None else int(found)

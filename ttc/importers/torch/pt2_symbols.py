@@ -70,7 +70,7 @@ def _allowed(node: ast.expr) -> bool:
 
 
 def _is_power(base: ast.expr, exponent: ast.expr) -> bool:
-    """A small power of a symbol; -1 divides."""
+    """Return a small power of a symbol; -1 divides."""
     match exponent:
         case ast.Call(func=ast.Name(id="Integer"), args=[inner]):
             exponent = inner

@@ -16,7 +16,7 @@ MAX_DEPTH = 64
 
 
 def plain_tree(text: str, named: dict[str, list[str]]) -> str:
-    """The tree in types of Python alone, as text that PyTorch reads.
+    """Return the tree in types of Python alone, as text that PyTorch reads.
 
     named: fields of named tuples, by type.
     Raises: E0203.
@@ -30,7 +30,7 @@ def plain_tree(text: str, named: dict[str, list[str]]) -> str:
 
 
 def flat_tree(leaves: int) -> str:
-    """The tree of a call with so many positional arguments."""
+    """Return the tree of a call with so many positional arguments."""
     return json.dumps([1, _node("builtins.tuple", None, [_node("builtins.tuple", None, [_LEAF] * leaves), _node("builtins.dict", [], [])])])
 
 
@@ -54,7 +54,7 @@ def _plain(node: Any, named: dict[str, list[str]], depth: int) -> dict[str, Any]
 
 
 def _keys(kind: Any, context: Any, named: dict[str, list[str]]) -> list[Any] | None:
-    """The keys of a dictionary, or the names of a class's fields; None for what has positions."""
+    """Return the keys of a dictionary, or the names of a class's fields; None for what has positions."""
     if kind in ("builtins.tuple", "builtins.list", "collections.deque") or not isinstance(context, str):
         return None
     found = parsed(context.encode(), "a key of inputs or outputs")

@@ -42,7 +42,7 @@ _Reader: TypeAlias = "Callable[[Any, int], Any]"
 
 
 def typed(cls: Any, data: Any, what: str) -> Any:
-    """A value of a type of the schema: a record, one of several (`_Union`), a list, a dictionary by text, or plain.  Raises E0203.
+    """Return a value of a type of the schema: a record, one of several (`_Union`), a list, a dictionary by text, or plain.  Raises E0203.
 
     Fields that the schema does not know are passed over, as PyTorch does.
     """

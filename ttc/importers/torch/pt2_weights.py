@@ -20,7 +20,7 @@ _PREFIXES = {"weights": "weight_", "constants": "tensor_"}
 
 
 def tensors_of(archive: Zipped, root: str, kind: str, model: str) -> dict[str, torch.Tensor]:
-    """The tensors that a configuration lists, by their paths in the model.
+    """Return the tensors that a configuration lists, by their paths in the model.
 
     Args:
         root: the archive's folder, with a slash.
@@ -63,7 +63,7 @@ def _tensor(archive: Zipped, folder: str, path: str, payload: schema.PayloadMeta
 
 
 def _stored(data: memoryview, dtype: torch.dtype, path: str) -> torch.Tensor:
-    """All elements of a member; its file's own memory where they are aligned."""
+    """Return all elements of a member; its file's own memory where they are aligned."""
     size = dtype.itemsize
     if not len(data) or len(data) % size:
         raise Error("E0203", f"'{path}' is stored in {len(data)} bytes, which hold no whole elements of {dtype}")

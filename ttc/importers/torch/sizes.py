@@ -22,7 +22,7 @@ MAX_SIZE = 1 << 40
 
 
 def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]], batch: int | None, examples: Any) -> dict[str, Spec]:
-    """The type of each of the program's tensor inputs by name.
+    """Return the type of each of the program's tensor inputs by name.
 
     Args:
         shapes, batch: as in `input_specs`.
@@ -44,7 +44,7 @@ def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]]
 
 
 def _fakes(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    """What tracing knew of each of the user's inputs that is a tensor."""
+    """Return what tracing knew of each of the user's inputs that is a tensor."""
     wanted = {
         s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT and isinstance(s.arg, TensorArgument)
     }
@@ -60,7 +60,7 @@ def _open(name: str, fake: torch.Tensor) -> OpenInput:
 
 
 def user_inputs(program: ExportedProgram) -> list[str]:
-    """Names of the user's inputs in order, plain values included."""
+    """Return names of the user's inputs in order, plain values included."""
     return [s.arg.name for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
 
 
@@ -74,7 +74,7 @@ def _example_shapes(program: ExportedProgram, examples: Any) -> dict[str, tuple[
 def _given(
     inputs: list[OpenInput], shapes: Mapping[str, tuple[int, ...]], batch: int | None, examples: Mapping[str, tuple[int, ...]]
 ) -> dict[str, int]:
-    """Sizes by symbol.  Raises E0206 where two inputs disagree."""
+    """Return sizes by symbol.  Raises E0206 where two inputs disagree."""
     sizes: dict[str, int] = {}
     for item in inputs:
         shape = shapes.get(item.name, ())
@@ -92,7 +92,7 @@ def _given(
 
 
 def _settled(dim: int | str, name: str, fake: torch.Tensor, axis: int, sizes: Mapping[str, int]) -> int | str:
-    """A dimension whose symbols all have sizes as a number.  Raises E0206 where an expression gets another size than was given."""
+    """Return a dimension whose symbols all have sizes as a number.  Raises E0206 where an expression gets another size than was given."""
     if isinstance(dim, int):
         return dim
     symbolic: Any = fake.shape[axis]

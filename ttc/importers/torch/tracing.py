@@ -32,6 +32,6 @@ def tracing(code: str, failed: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of what an exception says; for PyTorch's own reports of a traceback, the last one."""
+    """Return the first line of what an exception says; for PyTorch's own reports of a traceback, the last one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     return f"{type(error).__name__}: {lines[-1] if 'Traceback' in str(error) else lines[0]}"[:400]

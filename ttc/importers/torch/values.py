@@ -27,14 +27,14 @@ REFUSED."""
 
 
 def holds_refused(value: Value) -> bool:
-    """Whether a value is refused, or a tuple with such an element."""
+    """Return whether a value is refused, or a tuple with such an element."""
     if isinstance(value, tuple | list):
         return any(holds_refused(v) for v in value)
     return isinstance(value, Refused)
 
 
 def flat(value: Value) -> list[Value]:
-    """The leaves of nested tuples, lists and dictionaries."""
+    """Return the leaves of nested tuples, lists and dictionaries."""
     if isinstance(value, tuple | list):
         return [leaf for part in value for leaf in flat(part)]
     return [leaf for part in value.values() for leaf in flat(part)] if isinstance(value, dict) else [value]

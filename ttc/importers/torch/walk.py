@@ -63,7 +63,7 @@ class TorchWalker:
         self._inner = 0
 
     def walk(self, module: fx.GraphModule, arguments: Sequence[Value], caller: str = "", depth: int = 0) -> Value:
-        """What the graph returns, as it nests its outputs.  Raises E0203, E04xx at the node."""
+        """Return what the graph returns, as it nests its outputs.  Raises E0203, E04xx at the node."""
         if depth > MAX_DEPTH:
             raise Error("E0203", f"subgraphs are nested more than {MAX_DEPTH} deep", where=caller)
         self._inner += len(module.graph.nodes) if depth else 0
@@ -98,7 +98,7 @@ class TorchWalker:
         return REFUSED
 
     def _plain(self, argument: Any, values: Mapping[fx.Node, Value]) -> Value:
-        """An argument of a node: nodes by their values, lists as tuples, dtypes as numpy's."""
+        """Return an argument of a node: nodes by their values, lists as tuples, dtypes as numpy's."""
         if isinstance(argument, fx.Node):
             return values[argument]
         if isinstance(argument, list | tuple):
@@ -128,7 +128,7 @@ class TorchWalker:
         return self._number(node, args, kwargs)
 
     def _attribute(self, module: fx.GraphModule, target: str, name: str, depth: int) -> Value:
-        """A subgraph as a function of its operands, or a tensor that tracing found."""
+        """Return a subgraph as a function of its operands, or a tensor that tracing found."""
         found: Any = module
         for part in target.split("."):
             found = getattr(found, part)
@@ -178,7 +178,7 @@ class TorchWalker:
         return value if known is None else known.ravel()[0].item()
 
     def _size(self, overload: str, x: SSAValue, args: tuple[Value, ...]) -> Value:
-        """What an op tells of a shape; of one that depends on data the sizes that are known."""
+        """Return what an op tells of a shape; of one that depends on data the sizes that are known."""
         if overload == "aten.sym_size.int" and self.builder.spec(x).shape[args[0]] != DYNAMIC:
             return self.builder.spec(x).shape[args[0]]
         return SIZES[overload](self.builder.shape(x), *args)
@@ -222,7 +222,7 @@ def _for_checks(graph: fx.Graph) -> set[fx.Node]:
 
 
 def _meta(node: fx.Node) -> Any:
-    """What tracing found a node to give: fake tensors, symbols or numbers."""
+    """Return what tracing found a node to give: fake tensors, symbols or numbers."""
     return node.meta.get("val", node.meta.get("example_value"))
 
 
@@ -236,7 +236,7 @@ def _dtype(value: Any) -> np.dtype | None:
 
 
 def _used(node: fx.Node, count: int) -> tuple[str, ...]:
-    """The results' names; empty for those of several that nothing reads."""
+    """Return the results' names; empty for those of several that nothing reads."""
     if count < 2:
         return (node.name,)
     items = [user for user in node.users if user.target is operator.getitem]

@@ -39,7 +39,7 @@ class _Memory:
 
 
 def array_of(tensor: torch.Tensor, dtype: np.dtype) -> NDArray:
-    """The tensor's memory as an array of that dtype; a copy if it is not contiguous, or a conjugate that is still to be computed.
+    """Return the tensor's memory as an array of that dtype; a copy if it is not contiguous, or a conjugate that is still to be computed.
 
     `Tensor.numpy` would keep PyTorch from ever giving the memory back, as it does with parameters that processes share (`fully_shard`)
     once a pass has used them.

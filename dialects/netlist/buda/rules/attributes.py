@@ -143,7 +143,7 @@ def _check_order(op: BudaOp, context: Context) -> None:
 
 
 def value_problem(kind: str, key: str, value: Plain) -> tuple[str, str] | None:
-    """What is wrong with an attribute of TABLE of an op of some type: a code and a message."""
+    """Return what is wrong with an attribute of TABLE of an op of some type: a code and a message."""
     types, test, wanted = TABLE[key]
     if types and kind not in types:
         return "E0627", f"{kind} has no attribute {key}"

@@ -38,7 +38,7 @@ ON_ARCH: tuple[Rule, ...] = (
 
 
 def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, already: Sequence[Violation] = ()) -> list[Violation]:
-    """What is wrong with a netlist.
+    """Return what is wrong with a netlist.
 
     arch: one of ARCHS or several; all that the netlist lists if not given.  What holds on some of several alone says on which.
     already: what the reader found; faults that follow from these are left out.  Raises E0101 for an unknown architecture.
@@ -65,7 +65,7 @@ def check_form(form: BudaNetlist, arch: str | Sequence[str] | None = None, alrea
 
 
 def _on_archs(context: Context, names: Sequence[str], already: Sequence[Violation]) -> list[Violation]:
-    """What the rules of each architecture find.  The same fault on several is told once, with the numbers of the first."""
+    """Return what the rules of each architecture find.  The same fault on several is told once, with the numbers of the first."""
     told: dict[tuple[str, str, int], Violation] = {}
     archs: dict[tuple[str, str, int], list[str]] = {}
     for name in names:

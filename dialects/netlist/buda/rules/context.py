@@ -142,17 +142,17 @@ class Context:
     # ---- what there is -------------------------------------------------------------------------------------------------------------
 
     def all_ops(self) -> Iterator[tuple[BudaGraph, BudaOp]]:
-        """Every op with its graph, in file order."""
+        """Yield every op with its graph, in file order."""
         for graph in self.netlist.graphs.values():
             for op in graph.ops:
                 yield graph, op
 
     def source(self, name: str) -> BudaQueue | BudaOp | None:
-        """The queue or op of that name."""
+        """Return the queue or op of that name."""
         return self.queues.get(name) or self.ops.get(name)
 
     def names(self) -> Iterable[str]:
-        """Names of queues and ops."""
+        """Return names of queues and ops."""
         return (*self.netlist.queues, *self.ops)
 
 
@@ -163,12 +163,12 @@ def _instances(owner: BudaQueue | BudaGraph) -> tuple[int, ...]:
 
 
 def is_op_name(name: str) -> bool:
-    """Whether a queue's input names an op: not the host, nor what another netlist fills."""
+    """Return whether a queue's input names an op: not the host, nor what another netlist fills."""
     return bool(name) and name != "HOST" and "net2net" not in name
 
 
 def faults_of(violations: Iterable[Violation]) -> frozenset[str]:
-    """What violations are about, such as `op 'a'`, and every owner of it."""
+    """Return what violations are about, such as `op 'a'`, and every owner of it."""
     found: set[str] = set()
     for violation in violations:
         parts = violation.where.split(": ", 4)[1:4]

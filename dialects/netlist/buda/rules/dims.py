@@ -124,7 +124,7 @@ def _part(size: int, n: int, name: str, what: str) -> int:
 
 
 def problems(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
-    """What does not fit between the inputs of an op and its output."""
+    """Return what does not fit between the inputs of an op and its output."""
     if op.type in ELEMENTWISE:
         return [_differs(i, dims, output) for i, dims in enumerate(inputs) if dims != output][:1]
     if op.type == "matmul":
@@ -139,7 +139,7 @@ def _differs(index: int, dims: Dims, wanted: Dims, what: str = "the op makes") -
 
 
 def inner_tiles(op: BudaOp) -> int | None:
-    """Tiles of the inner dimension of a matmul: m_k blocks of u_kt; None unless both are given."""
+    """Return tiles of the inner dimension of a matmul: m_k blocks of u_kt; None unless both are given."""
     m_k, u_kt = op.attributes.get("m_k"), op.attributes.get("u_kt")
     return m_k * u_kt if isinstance(m_k, int) and isinstance(u_kt, int) else None
 
@@ -160,7 +160,7 @@ def _matmul(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
 
 
 def _sparse(op: BudaOp, inputs: Sequence[Dims], output: Dims) -> list[str]:
-    """A sparse matmul: tiles and encodings lie by rows of cores, and the activations have the columns of the output."""
+    """Return a sparse matmul: tiles and encodings lie by rows of cores, and the activations have the columns of the output."""
     if len(inputs) < 3 or op.grid_size is None:
         return []
     if inputs[1][2] != output[2]:

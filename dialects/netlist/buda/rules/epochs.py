@@ -74,7 +74,7 @@ def temporal_epochs(context: Context) -> list[list[BudaGraph]]:
 
 
 def _runs(context: Context) -> dict[str, dict[str, int]]:
-    """How many times each program executes each graph."""
+    """Return how many times each program executes each graph."""
     runs: dict[str, dict[str, int]] = {}
     for program in context.netlist.programs.values():
         counts: dict[str, int] = defaultdict(int)

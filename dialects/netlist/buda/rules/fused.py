@@ -54,7 +54,7 @@ def check_fused_on_arch(context: Context) -> None:
 
 
 def _users(context: Context) -> dict[str, list[BudaOp]]:
-    """Ops by the fused op that they run; ops that name none are reported once, in the rules of all architectures."""
+    """Return ops by the fused op that they run; ops that name none are reported once, in the rules of all architectures."""
     users: dict[str, list[BudaOp]] = {}
     for _, op in context.all_ops():
         if op.type == "fused_op":
@@ -110,7 +110,7 @@ def check_users(context: Context) -> None:
 
 
 def _readable(fusion: Fusion) -> bool:
-    """Whether the reader could read what each sub-op takes, makes and pops, so that the faults it found are elsewhere."""
+    """Return whether the reader could read what each sub-op takes, makes and pops, so that the faults it found are elsewhere."""
     fields = ("inputs", "output", "pop", "pop_last")
     return all(getattr(sub, key) or (key not in sub.lines and "pop" in key) for _, _, sub in fusion.sub_ops() for key in fields)
 

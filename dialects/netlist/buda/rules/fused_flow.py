@@ -32,7 +32,7 @@ class Fusion:
         self.context.found.add(code, self.context.at(lines, key, what), message, hint)
 
     def sub_ops(self) -> Iterator[tuple[int, int, SubOp]]:
-        """Every sub-op, with the index of its schedule and its own there."""
+        """Yield every sub-op, with the index of its schedule and its own there."""
         for s, schedule in enumerate(self.fused.schedules):
             for i, sub in enumerate(schedule):
                 yield s, i, sub
@@ -78,7 +78,7 @@ def check_flow(fusion: Fusion, *, blocks: bool = True) -> None:
 
 
 def _shapes(fusion: Fusion) -> list[tuple[BudaOp, list[Dims]]]:
-    """Ops that run the fused op, with what they give it: one of each shape, as models have the same op in every layer."""
+    """Return ops that run the fused op, with what they give it: one of each shape, as models have the same op in every layer."""
     found: dict[object, tuple[BudaOp, list[Dims]]] = {}
     for op in fusion.users:
         inputs = input_dims(op, fusion.context)
@@ -133,7 +133,7 @@ def _text(block: tuple[Pair | None, Pair | None]) -> str:
 
 
 def _factors(sub: SubOp, index: int) -> Pair:
-    """How many times an input is repeated along rows and columns."""
+    """Return how many times an input is repeated along rows and columns."""
     factors = {"r": 1, "c": 1}
     for tm in sub.input_tms.get(index, ()):
         if tm.kind == "broadcast" and isinstance(tm.args[1], int):
@@ -161,7 +161,7 @@ def _broadcast_problem(sub: SubOp, index: int, block: Block) -> str | None:
 
 
 def _wanted(sub: SubOp, index: int, block: Block) -> str | None:
-    """What a sub-op needs of the blocks of an input, if they are others."""
+    """Return what a sub-op needs of the blocks of an input, if they are others."""
     ((m, n), (rt, ct)), (down, across) = block, _factors(sub, index)
     (om, on), (ort, oct_) = sub.mblock or (1, 1), sub.ublock or (1, 1)
     m_k, u_kt = sub.attributes.get("m_k"), sub.attributes.get("u_kt")

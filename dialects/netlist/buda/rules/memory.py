@@ -58,7 +58,7 @@ def check_memory(context: Context) -> None:
 
 
 def _ranges(queue: BudaQueue, size: int) -> Iterator[tuple[Place, BufferRange]]:
-    """Every buffer of a queue; further instances of a host queue lie behind the first."""
+    """Yield every buffer of a queue; further instances of a host queue lie behind the first."""
     host, devices = queue.loc == "host", queue.target_devices or (0,)
     for step, device in enumerate(devices):
         offset = step * size if host else 0
@@ -71,7 +71,7 @@ def _place_text(place: Place) -> str:
 
 
 def dynamic_queues(context: Context) -> set[object]:
-    """Names of queues that programs allocate and free."""
+    """Return names of queues that programs allocate and free."""
     steps = (step for program in context.netlist.programs.values() for step in program.instructions)
     return {name for step in steps if step.opcode in ("allocate_queue", "deallocate_queue") for name in step.args}
 
@@ -93,7 +93,7 @@ def _alignment(context: Context) -> int:
 
 
 def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, host_channels: int, context: Context) -> bool:
-    """Whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
+    """Return whether all buffers lie where buffers can lie; reports the first one of each kind of fault."""
     arch, dram = context.arch, queue.loc == "dram"
     channels, limit = (arch.dram_channels, arch.dram_channel_bytes) if dram else (host_channels, arch.host_channel_bytes)
     remote = dram and arch.grayskull and bool(queue.target_devices) and _remote(queue, context)
@@ -116,7 +116,7 @@ def _check_bounds(queue: BudaQueue, size: int, alignment: int, floor: int, host_
 
 
 def _remote(queue: BudaQueue, context: Context) -> bool:
-    """Whether ops on another chip than its own fill or read a queue."""
+    """Return whether ops on another chip than its own fill or read a queue."""
     ops = [queue.input, *(op.name for op, _ in context.readers.get(queue.name, ()))]
     graphs = [context.graph_of[name] for name in ops if name in context.graph_of]
     return any(not set(graph.target_devices or ()) & set(queue.target_devices or ()) for graph in graphs if graph.target_devices)
@@ -128,7 +128,7 @@ def _host_channels(context: Context) -> int:
 
 
 def _floor(context: Context) -> int:
-    """Where queues may begin: netlists with all of them below are for machines that keep nothing there."""
+    """Return where queues may begin: netlists with all of them below are for machines that keep nothing there."""
     dram = [queue for queue in context.netlist.queues.values() if queue.loc == "dram"]
     return RESERVED_BYTES if any(address >= RESERVED_BYTES for queue in dram for _, address in queue.addresses) else 0
 
@@ -140,7 +140,7 @@ def _reader_views(context: Context) -> set[str]:
 
 
 def _share(one: BudaQueue, other: BudaQueue, views: set[str]) -> bool:
-    """Whether two queues at the very same place may be views of the same data.
+    """Return whether two queues at the very same place may be views of the same data.
 
     That is so for a ram that is read only and one that an op fills, of as many tiles, and for a table and the indices of an embedding
     that nobody fills but the host.
@@ -154,7 +154,7 @@ def _share(one: BudaQueue, other: BudaQueue, views: set[str]) -> bool:
 
 
 def _check_overlaps(ranges: list[BufferRange], place: str, views: set[str], context: Context) -> list[BufferRange]:
-    """Each range against the one that reaches furthest of those before it.  Returns those that overlap none, in order."""
+    """Return each range against the one that reaches furthest of those before it.  Returns those that overlap none, in order."""
     ranges.sort(key=lambda r: (r.start, r.end))
     told: set[tuple[str, str]] = set()
     furthest: BufferRange | None = None

@@ -44,7 +44,7 @@ class ProgramCheck:
     filled: set[str] = field(default_factory=set)
 
     def value(self, written: object) -> int | None:
-        """The number that an argument is, if the text tells."""
+        """Return the number that an argument is, if the text tells."""
         if isinstance(written, int):
             return written
         text = str(written)
@@ -262,14 +262,14 @@ def _check_entries(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: P
 
 
 def _again(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> bool:
-    """Whether a run reads the entries of a queue several times."""
+    """Return whether a run reads the entries of a queue several times."""
     stays = not {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved and setting.prologue != "true"
     count, entries = graph.input_count or 0, queue.entries or 0
     return queue.type == "queue" and stays and 0 < entries < count and count % entries == 0 and setting.rd_ptr_autoinc != "0"
 
 
 def _reads_again(program: BudaProgram, scope: ProgramCheck) -> bool:
-    """Whether any execute of a program does."""
+    """Return whether any execute of a program does."""
     for step in program.instructions:
         graph = scope.context.netlist.graphs.get(str(step.args[0])) if step.opcode == "execute" else None
         for setting in step.settings if graph is not None else ():

@@ -20,13 +20,13 @@ HEADER_BYTES = 16
 
 @cache
 def tile_bytes(format: str, tile: Pair, alignment: int) -> int:
-    """Bytes of a tile with its header, aligned: those of `Format.tile_bytes`."""
+    """Return bytes of a tile with its header, aligned: those of `Format.tile_bytes`."""
     return -(-(data_bytes(format, tile) + HEADER_BYTES) // alignment) * alignment
 
 
 @cache
 def data_bytes(format: str, tile: Pair) -> int:
-    """Bytes of the elements of a tile and the exponents that they share: those of `Format.data_bytes`."""
+    """Return bytes of the elements of a tile and the exponents that they share: those of `Format.data_bytes`."""
     height, width = tile
     exponents = 0
     if format.startswith("Bfp"):  # a byte for each row of a face, in units of 16
@@ -35,7 +35,7 @@ def data_bytes(format: str, tile: Pair) -> int:
 
 
 def buffer_bytes(queue: BudaQueue, alignment: int, untilized: bool) -> int | None:
-    """Bytes of all entries of one buffer of a queue, without the header; None if a field is missing."""
+    """Return bytes of all entries of one buffer of a queue, without the header; None if a field is missing."""
     if queue.df is None or queue.entries is None or queue.t is None or queue.mblock is None or queue.ublock is None:
         return None
     tile = tile_of(queue)

@@ -17,7 +17,7 @@ def build(to: Building) -> int:
 
 
 def combine(to: Building, fn: str, a: int, b: int) -> int:
-    """One of the functions of two values of one shape."""
+    """Return one of the functions of two values of one shape."""
     require_same(to, a, b)
     return to.emit("binary", (a, b), to.shape(a), fn=fn)
 

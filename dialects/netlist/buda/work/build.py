@@ -19,7 +19,7 @@ ELEMENTWISE = frozenset((*COPIES, *SFPU_FUNCTIONS, *BINARY_FUNCTIONS, *RESCALES)
 
 
 def work_of(op: BudaOp, inputs: Sequence[TensorType], fused: FusedOp | None, arch: str) -> Function:
-    """The work of an op on inputs of those types [t, rows, columns].
+    """Return the work of an op on inputs of those types [t, rows, columns].
 
     Args:    fused: what the attribute fused_op_id names, for a fused_op.  arch: grayskull, wormhole, wormhole_b0 or blackhole.
     Raises:  E0401, E0402 if inputs and attributes do not fit, E0602 if the result has other dimensions than the blocks say; each names
@@ -53,7 +53,7 @@ def _work_of(op: BudaOp, inputs: tuple[TensorType, ...], fused: FusedOp | None, 
 
 
 def _finished(building: Building, value: int, wanted: TensorType, tiles: list[tuple[int, int]]) -> int:
-    """What all ops do to their result: relu, rounding, small tiles."""
+    """Return what all ops do to their result: relu, rounding, small tiles."""
     op, attributes = building.op, building.op.attributes
     if flag(attributes, "relu_en") and op.type != "fused_op":
         value = relu(building, value, attributes)

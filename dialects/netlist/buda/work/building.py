@@ -52,7 +52,7 @@ class Building:
             raise Error("E0401", f"'{self.op.type}' takes {' or '.join(map(str, counts))} inputs, not {len(self.inputs)}")
 
     def input(self, index: int, *, bias: bool = False) -> int:
-        """An input as the op reads it: unpadded, manipulated, padded, rounded.  bias: broadcasts reach into tiles."""
+        """Return an input as the op reads it: unpadded, manipulated, padded, rounded.  bias: broadcasts reach into tiles."""
         type_, value = self.inputs[index], index
         tile = input_tile(type_, self.op)
         if index in self.op.unpads:
@@ -79,7 +79,7 @@ Build: TypeAlias = Callable[[Building], int]
 
 
 def result_type(op: BudaOp) -> TensorType:
-    """The type [t, rows, columns] of an op's result: in rows where it is untilized.  Raises E0602 where the op does not say."""
+    """Return the type [t, rows, columns] of an op's result: in rows where it is untilized.  Raises E0602 where the op does not say."""
     t, rows, columns = blocks(op)
     height, width = op.tile_dim or FRAME
     layout = "rows" if op.untilize_output else layout_of((height, width))
@@ -92,7 +92,7 @@ def input_tile(type_: TensorType, op: BudaOp) -> tuple[int, int]:
 
 
 def relu(building: Building, value: int, attributes: Mapping[str, Plain]) -> int:
-    """The attributes relu_mode and relu_threshold of an op or sub-op."""
+    """Return the attributes relu_mode and relu_threshold of an op or sub-op."""
     mode = word(attributes, "relu_mode", ("min", "max", "none"), "none")
     threshold = float(number(attributes, "relu_threshold", 0.0))
     return building.emit("relu", (value,), building.shape(value), mode="max" if mode == "max" else "min", threshold=threshold)

@@ -16,7 +16,7 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, integer
 
 
 def build(to: Building) -> int:
-    """Blocks of in0's columns times rows of in1's tiles, summed; of a bias, its first row is added to all rows."""
+    """Return blocks of in0's columns times rows of in1's tiles, summed; of a bias, its first row is added to all rows."""
     biased = bool(to.op.attributes.get("bias"))
     to.require_inputs(2 + biased)
     a, b = to.input(0), to.input(1)
@@ -43,7 +43,7 @@ def read(work: Reading) -> Parts:
 
 
 def with_bias(work: Reading, product: Parts) -> Parts:
-    """A product to which the first row of something is added."""
+    """Return a product to which the first row of something is added."""
     row = work.at(work.main.operands[1])
     if row.main.op != "tile.broadcast" or row.maker(row.main.operands[0]) != "tile.slice":
         raise Error("E0503", "Buda adds a row to a depthwise product")
@@ -54,7 +54,7 @@ def with_bias(work: Reading, product: Parts) -> Parts:
 
 
 def read_diagonals(work: Reading) -> Parts:
-    """One weight a channel: taps side by side, weights as diagonals of tiles."""
+    """Return one weight a channel: taps side by side, weights as diagonals of tiles."""
     a, b, bias = (*work.main.operands, None)[:3]
     if a is None or b is None:
         raise Error("E0609", "a depthwise product lacks an operand")
@@ -70,7 +70,7 @@ def read_diagonals(work: Reading) -> Parts:
 
 
 def diagonal_tiles(weights: NDArray) -> NDArray:
-    """Weights [z, c] as the diagonals of tiles [z * 32, c in whole tiles]: what `depthwise` reads of them."""
+    """Return weights [z, c] as the diagonals of tiles [z * 32, c in whole tiles]: what `depthwise` reads of them."""
     z, c = weights.shape
     across = -(-c // FRAME[1])
     whole = np.zeros((z, across * FRAME[1]), weights.dtype)

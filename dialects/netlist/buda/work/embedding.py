@@ -23,12 +23,12 @@ def build(to: Building) -> int:
 
 
 def read(work: Reading) -> Parts:
-    """The number of indices of a core."""
+    """Return the number of indices of a core."""
     return Parts("embedding", work.operands(), {"num_indices": work.main.attrs["count"]})
 
 
 def read_rows(work: Reading) -> Parts:
-    """A gather of rows: all indices, for one row of cores."""
+    """Return a gather of rows: all indices, for one row of cores."""
     indices = work.main.operands[1]
     if indices is None:
         raise Error("E0609", "an embedding lacks its indices")

@@ -22,7 +22,7 @@ MAX_SUB_OPS = 1 << 10
 
 
 def build(to: Building) -> int:
-    """The sub-ops in their order, each on whole tensors; the last result named `output` is the op's."""
+    """Return the sub-ops in their order, each on whole tensors; the last result named `output` is the op's."""
     if to.fused is None:
         raise Error("E0601", f"there is no fused op '{to.op.attributes.get('fused_op_id')}'")
     steps = [step for schedule in to.fused.schedules for step in schedule]

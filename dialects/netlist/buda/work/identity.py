@@ -65,7 +65,7 @@ def read(work: Reading) -> Parts:
 
 
 def with_bias(work: Reading, product: Parts) -> Parts:
-    """A product to which something is added that is no product."""
+    """Return a product to which something is added that is no product."""
     bias = work.main.operands[1]
     if bias is None:
         raise Error("E0609", "a bias is absent")

@@ -33,7 +33,7 @@ def build(to: Building) -> int:
 
 
 def fused_sfpu(to: Building, value: int) -> int:
-    """What the attribute sfpu_op does to a product.  Raises E0503 for anything but gelu."""
+    """Return what the attribute sfpu_op does to a product.  Raises E0503 for anything but gelu."""
     name = to.op.attributes.get("sfpu_op", "invalid")
     if name == "invalid":
         return value
@@ -71,7 +71,7 @@ def _grouped(to: Building, value: int, z: int) -> int:
 
 
 def _bias(to: Building, index: int) -> int:
-    """A bias: the first row of every tile stands for all of them, unless it is of integers."""
+    """Return a bias: the first row of every tile stands for all of them, unless it is of integers."""
     integers = _of_integers(to)
     value = to.input(index, bias=not integers)
     return value if integers else to.emit("tile_broadcast", (value,), to.shape(value), dim="r", tile=to.tile)
@@ -116,7 +116,7 @@ def with_gelu(work: Reading) -> Parts:
 
 
 def with_scale(work: Reading) -> Parts:
-    """A product brought to integers, or from them."""
+    """Return a product brought to integers, or from them."""
     product, scale = work.main.operands[:2]
     parts = read(work.at(product))
     if scale is None:

@@ -11,7 +11,7 @@ from ttc.dialects.tile.facts.sfpu import RESCALES
 
 
 def build(to: Building) -> int:
-    """The first input by the second; results in integers are rounded with the result of the op."""
+    """Return the first input by the second; results in integers are rounded with the result of the op."""
     to.require_inputs(2)
     return rescale(to, str(to.op.type), to.input(0), to.input(1), float(number(to.op.attributes, "zero_point", 0.0)))
 

@@ -18,7 +18,7 @@ from ttc.dialects.netlist.model import Op
 
 
 def form_of(op: Op) -> OpForm:
-    """What the work of an op says in words of the format.
+    """Return what the work of an op says in words of the format.
 
     Raises:  E0503 for an op or a variant that Buda lacks, naming both; for a fused_op of Buda with products or maxima, whose works do not
              say which blocks they have.  E0609 for works that no verifier has seen.
@@ -45,7 +45,7 @@ def _form_of(op: Op) -> OpForm:
 
 
 def _after(work: Reading) -> tuple[Reading, dict[str, Plain]]:
-    """The op before what all ops do to their result, and the attributes that this says."""
+    """Return the op before what all ops do to their result, and the attributes that this says."""
     attributes: dict[str, Plain] = {}
     while work.main.op in ("tile.retile", "tile.adjust", "tile.relu"):
         if work.main.op == "tile.relu":

@@ -16,7 +16,7 @@ from ttc.dialects.tile.facts import in_transit
 
 
 def read_schedule(work: Reading) -> Parts:
-    """The steps of a work that is elementwise throughout.  Raises E0503 for other works."""
+    """Return the steps of a work that is elementwise throughout.  Raises E0503 for other works."""
     inputs = len(work.function.inputs)
     operands: list[Operand | ImpliedConstant] = []
     steps: list[FusedStep] = []

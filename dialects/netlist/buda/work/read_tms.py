@@ -113,7 +113,7 @@ def _transpose(work: Work, source: TensorType) -> tuple[Tm, ...]:
 
 @VIEWS.rule("tile.reshape", "tile.relayout")
 def _reshape(work: Work, source: TensorType) -> tuple[Tm, ...]:
-    """Rows cut into matrices, or matrices stacked: whole tiles keep their order."""
+    """Return rows cut into matrices, or matrices stacked: whole tiles keep their order."""
     target = work.results[0]
     if work.op == "tile.reshape" and (source.shape, source.layout) == (target.shape, target.layout):
         return (Tm("vslice", (1,)),)
@@ -142,7 +142,7 @@ def _same(work: Work, source: TensorType) -> tuple[Tm, ...]:
 
 
 def _drops(work: Work) -> bool:
-    """Whether a slice drops what is at the end of rows or columns."""
+    """Return whether a slice drops what is at the end of rows or columns."""
     starts, steps = work.attrs["starts"], work.attrs["steps"]
     return isinstance(starts, tuple) and isinstance(steps, tuple) and set(starts) <= {0} and set(steps) <= {1}
 
@@ -168,7 +168,7 @@ def _difference(large: tuple[int, ...], small: tuple[int, ...], tile: tuple[int,
 
 
 def _matrix(type_: TensorType) -> Pair:
-    """Rows and columns in elements: of a matrix, of one folded from several dimensions, or of a row."""
+    """Return rows and columns in elements: of a matrix, of one folded from several dimensions, or of a row."""
     found = type_.layout.removeprefix("tiles(").rstrip(")").split(", ")
     fold = int(found[2]) if len(found) == 3 else 1
     lead = (1, 1, *type_.shape)

@@ -102,7 +102,7 @@ class Reading:
         return tuple(Operand(value) for value in self.main.operands if value is not None)
 
     def chain(self, value: int) -> tuple[Source, list[tuple[Work, TensorType]]]:
-        """Where a value comes from, and the views on the way, each with the type that it takes.
+        """Return where a value comes from, and the views on the way, each with the type that it takes.
 
         Raises:  E0503 if another op lies on the way.
         """
@@ -129,7 +129,7 @@ def relu_said(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
 
 
 def clipped(activation: Plain, args: Plain) -> dict[str, Plain]:
-    """The attributes of an activation: relu, or a clip from 0 to a positive number.  Raises E0503 for others."""
+    """Return the attributes of an activation: relu, or a clip from 0 to a positive number.  Raises E0503 for others."""
     if activation is None:
         return {}
     if activation == "relu":

@@ -19,7 +19,7 @@ def build(to: Building) -> int:
 
 
 def maximum(to: Building, value: int, attributes: Mapping[str, Plain]) -> int:
-    """The maximum that the attributes dim and z of an op or sub-op say.  Raises E0503 for another type of reduction."""
+    """Return the maximum that the attributes dim and z of an op or sub-op say.  Raises E0503 for another type of reduction."""
     if str(attributes.get("type", "max")).lower() != "max":
         raise Error("E0503", f"a reduction of Buda is a max, not a {attributes.get('type')}")
     dim = word(attributes, "dim", ("r", "c", "z"))
@@ -37,7 +37,7 @@ def maximum(to: Building, value: int, attributes: Mapping[str, Plain]) -> int:
 
 
 def read(work: Reading) -> Parts:
-    """A maximum along one of the last three dimensions."""
+    """Return a maximum along one of the last three dimensions."""
     attrs, operand = work.main.attrs, work.main.operands[0]
     axes = attrs.get("axes")
     if attrs.get("fn") != "max" or not isinstance(axes, tuple) or len(axes) != 1 or operand is None:
@@ -51,7 +51,7 @@ def read(work: Reading) -> Parts:
 
 
 def read_padded(work: Reading) -> Parts:
-    """A maximum that was brought to whole tiles."""
+    """Return a maximum that was brought to whole tiles."""
     if work.maker(work.main.operands[0]) != "tile.reduce":
         raise Error("E0503", "Buda pads inputs of ops, not results")
     return read(work.at(work.main.operands[0]))

@@ -26,7 +26,7 @@ ANY = "any"
 
 
 def read_map(work: Reading) -> Parts:
-    """One function, or a cast: a Buda op of its own unless an operand broadcasts within tiles."""
+    """Return one function, or a cast: a Buda op of its own unless an operand broadcasts within tiles."""
     region = _Region(work)
     operands = [region.add(value) for value in work.main.operands if value is not None]
     region.result(work.main, operands)
@@ -68,7 +68,7 @@ class _Region:
     known: dict[int, _Value] = field(default_factory=dict)
 
     def add(self, value: int) -> _Value:
-        """An operand of the op: its tiles repeated to the result's, what it holds of each noted."""
+        """Return an operand of the op: its tiles repeated to the result's, what it holds of each noted."""
         if value not in self.known:
             self.known[value] = self._added(value)
         return self.known[value]
@@ -83,14 +83,14 @@ class _Region:
         return _Value(FusedInput(len(self.operands) - 1), inner)
 
     def constant(self, work: Work) -> _Value:
-        """A literal inside the region."""
+        """Return a literal inside the region."""
         values = work.attrs.get("values")
         if not isinstance(values, tuple) or len(values) != 1 or not isinstance(values[0], int | float):
             raise Error("E0503", "a fused op of Buda has literals of one number")
         return self.number(float(values[0]))
 
     def number(self, value: float) -> _Value:
-        """A tile full of one number, as an input."""
+        """Return a tile full of one number, as an input."""
         if value not in self.numbers:
             format_ = "Float32" if self.work.result.format not in INTEGERS else self.work.result.format
             scalar = TensorType((), format_, self.work.result.layout)
@@ -99,7 +99,7 @@ class _Region:
         return self.numbers[value]
 
     def result(self, work: Work, operands: list[_Value]) -> _Value:
-        """A step for one op of the region."""
+        """Return a step for one op of the region."""
         if work.op == "tile.cast":
             if work.attrs.get("to") is not None:
                 raise Error("E0503", f"Buda has no cast to {work.attrs['to']}")
@@ -114,7 +114,7 @@ class _Region:
         raise Error("E0503", f"Buda has no function '{fn}'")
 
     def parts(self, value: _Value | None = None) -> Parts:
-        """The op: of the step's own type if there is one that does not broadcast within tiles; else a fused op."""
+        """Return the op: of the step's own type if there is one that does not broadcast within tiles; else a fused op."""
         if value is not None and value.at != FusedResult(len(self.steps) - 1):
             self._step("nop", [value], value.held)
         (first, *others) = self.steps
@@ -131,7 +131,7 @@ class _Region:
         return Parts("fused_op", tuple(self.operands), {"fused_op_id": name}, fused)
 
     def _combined(self, type_: str, a: _Value, b: _Value) -> _Value:
-        """A function of two values, that which fills less of its tiles broadcast within them."""
+        """Return a function of two values, that which fills less of its tiles broadcast within them."""
         held = _joint(a.held, b.held)
         if _spread(a.held, held) and (type_ not in ("add", "multiply") or _spread(b.held, held)):
             a = self._widened(a, held)
@@ -142,7 +142,7 @@ class _Region:
         return self._step(type_, [a, b], held, _spread(b.held, held))
 
     def _widened(self, value: _Value, held: str) -> _Value:
-        """A value broadcast within tiles: added to zeros."""
+        """Return a value broadcast within tiles: added to zeros."""
         return self._step("add", [self.number(0.0), value], held, _spread(value.held, held))
 
     def _step(
@@ -153,19 +153,19 @@ class _Region:
 
 
 def _joint(a: str, b: str) -> str:
-    """What of a tile holds a function of two values."""
+    """Return what of a tile holds a function of two values."""
     if ANY in (a, b):
         return b if a == ANY else a
     return "".join(dim for dim in "rc" if dim in a and dim in b)
 
 
 def _spread(held: str, wanted: str) -> str:
-    """How a value is broadcast within tiles to fill as much of them as another does."""
+    """Return how a value is broadcast within tiles to fill as much of them as another does."""
     return "" if held == ANY else "".join(dim for dim in "rc" if dim in held and dim not in wanted)
 
 
 def _attributes(work: Work) -> dict[str, Plain]:
-    """What the attributes of a function are in the format.  Raises E0503 for those it lacks."""
+    """Return what the attributes of a function are in the format.  Raises E0503 for those it lacks."""
     names, values = work.attrs.get("names") or (), work.attrs.get("values") or ()
     if not isinstance(names, tuple) or not isinstance(values, tuple):
         raise Error("E0609", "the attributes of a function are not lists")

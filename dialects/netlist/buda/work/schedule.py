@@ -56,7 +56,7 @@ class _Allocation:
 
 
 def scheduled(name: str, steps: list[FusedStep], inputs: int, blocks: tuple[Pair, Pair], *, floats: bool = True) -> FusedOp:
-    """The steps, the last of which gives the output, in one schedule.
+    """Return the steps, the last of which gives the output, in one schedule.
 
     Args:    inputs: how many the fused op has.  blocks: mblock and ublock of every sub-op.  floats: whether it computes with floating-point
              numbers: sums of integers cannot stay in dest.
@@ -89,7 +89,7 @@ def _dying(allocation: _Allocation, at: int) -> list[str]:
 
 
 def _dest_first(at: int, step: FusedStep) -> FusedStep:
-    """A step with the result of the step before as its first input, which is where all chips read dest, if that changes nothing."""
+    """Return a step with the result of the step before as its first input, which is where all chips read dest, if that changes nothing."""
     before = FusedResult(at - 1)
     if step.type not in EITHER_WAY or step.spread or len(step.operands) != 2 or step.operands[1] != before or step.operands[0] == before:
         return step

@@ -27,7 +27,7 @@ MAX_INNER = 8
 
 
 def read(work: Reading) -> Parts:
-    """The matrices as tiles and codes of their own, then the rows of x.
+    """Return the matrices as tiles and codes of their own, then the rows of x.
 
     The device reads strips of x in their order.  Matrices that need earlier ones again find them in another copy of x, broadcast along z.
     Where blocks cut the result into steps, along rows before columns, each step is a matrix of its own.
@@ -52,7 +52,7 @@ def read(work: Reading) -> Parts:
 
 
 def _encoded(cut: Elements, blocking: Blocking, cores: int, depth: int, inner: Sequence[int]) -> tuple[Encoded, NDArray, int]:
-    """Tiles and codes, the copy of x that each matrix reads, and the columns of a strip: the first of `inner` that codes can say."""
+    """Return tiles and codes, the copy of x that each matrix reads, and the columns of a strip: the first of `inner` that codes can say."""
     for at, u_kt in enumerate(inner):
         copies = _copies(cut, u_kt * SIDE, blocking.t)
         placed = cut._replace(column=cut.column + copies[cut.matrix] * depth * SIDE)
@@ -69,7 +69,7 @@ def _repeated(kind: str, n: int, *dim: str) -> tuple[Tm, ...]:
 
 
 def _steps(work: Reading, place: Grid, blocking: Blocking) -> tuple[int, int]:
-    """How often blocks cut the result along rows and columns.  Raises E0503 for those that do not cut it so."""
+    """Return how often blocks cut the result along rows and columns.  Raises E0503 for those that do not cut it so."""
     matrices, rows, _ = tile_dims(work.result)
     down = -(-rows // (place.rows * blocking.mblock[0] * blocking.ublock[0]))
     if blocking.spread != (1, 1) or blocking.t % (matrices * down):
@@ -78,7 +78,7 @@ def _steps(work: Reading, place: Grid, blocking: Blocking) -> tuple[int, int]:
 
 
 def _cut(elements: Elements, steps: tuple[int, int], down: int, source: tuple[int, int, int]) -> Elements:
-    """A matrix for each step.  Steps along columns read their own part of x, which lies behind that of the step before."""
+    """Return a matrix for each step.  Steps along columns read their own part of x, which lies behind that of the step before."""
     rows, columns = steps
     matrix = (elements.matrix * rows + elements.row // (down * SIDE)) * columns
     z, inner = np.divmod(elements.column, source[1] * SIDE)

@@ -18,7 +18,7 @@ DEFAULTS = {"lrelu": 0.01, "dropout": 0.0}
 
 
 def build(to: Building) -> int:
-    """One function of the input."""
+    """Return one function of the input."""
     to.require_inputs(1)
     return apply(to, str(to.op.type), to.input(0), to.op.attributes, input_tile(to.inputs[0], to.op))
 
@@ -26,7 +26,7 @@ def build(to: Building) -> int:
 def apply(
     to: Building, fn: str, value: int, attributes: Mapping[str, Plain], tile: tuple[int, int] = FRAME, *, in_place: bool = False
 ) -> int:
-    """A function of a value with the attributes of an op or sub-op.
+    """Return a function of a value with the attributes of an op or sub-op.
 
     Args:    tile: of the input.  in_place: the result takes the place of the value, so what is not computed stays.
     """

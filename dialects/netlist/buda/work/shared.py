@@ -70,7 +70,7 @@ class OpForm:
 
 
 def layout_of(tile: tuple[int, int]) -> str:
-    """Text of a layout of such tiles."""
+    """Return text of a layout of such tiles."""
     return f"tiles({tile[0]}, {tile[1]})"
 
 
@@ -98,7 +98,7 @@ class WorkBuilder:
         return self.types[value].shape
 
     def finish(self, value: int, type_: TensorType, location: tuple[str, ...]) -> Function:
-        """The function whose output is `value`, which the last work gives, with its type."""
+        """Return the function whose output is `value`, which the last work gives, with its type."""
         *works, last = self.works
         works = [Work(w.op, w.operands, w.attrs, w.results, w.body, location) for w in works]
         final = Work(last.op, last.operands, last.attrs, (type_,), last.body, location)
@@ -106,7 +106,7 @@ class WorkBuilder:
 
 
 def number(attributes: Mapping[str, Plain], name: str, default: float | None = None) -> float:
-    """A number among attributes.  Raises E0402."""
+    """Return a number among attributes.  Raises E0402."""
     value = attributes.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Error("E0402", f"attribute {name} is {_text(value)}, not a number")
@@ -114,7 +114,7 @@ def number(attributes: Mapping[str, Plain], name: str, default: float | None = N
 
 
 def integer(attributes: Mapping[str, Plain], name: str, default: int | None = None) -> int:
-    """An integer among attributes.  Raises E0402."""
+    """Return an integer among attributes.  Raises E0402."""
     value = number(attributes, name, default)
     if not isinstance(value, int):
         raise Error("E0402", f"attribute {name} is {value}, not an integer")
@@ -122,7 +122,7 @@ def integer(attributes: Mapping[str, Plain], name: str, default: int | None = No
 
 
 def flag(attributes: Mapping[str, Plain], name: str) -> bool:
-    """A truth value among attributes, false where absent.  Raises E0402."""
+    """Return a truth value among attributes, false where absent.  Raises E0402."""
     value = attributes.get(name, False)
     if not isinstance(value, bool):
         raise Error("E0402", f"attribute {name} is {_text(value)}, not true or false")
@@ -130,7 +130,7 @@ def flag(attributes: Mapping[str, Plain], name: str) -> bool:
 
 
 def word(attributes: Mapping[str, Plain], name: str, words: tuple[str, ...], default: str | None = None) -> str:
-    """One of some words among attributes, in small letters.  Raises E0402."""
+    """Return one of some words among attributes, in small letters.  Raises E0402."""
     value = attributes.get(name, default)
     if not isinstance(value, str) or value.lower() not in words:
         raise Error("E0402", f"attribute {name} is {_text(value)}", hint=f"one of {', '.join(words)}")

@@ -15,7 +15,7 @@ MANIPULATIONS: RuleTable[Callable[[WorkBuilder, int, Tm, Tile], int]] = RuleTabl
 
 
 def apply_tms(builder: WorkBuilder, value: int, tms: Sequence[Tm], tile: Tile, *, full: bool = False) -> int:
-    """An input after its TMs in their order.
+    """Return an input after its TMs in their order.
 
     Args:    tile: height and width of its tiles.  full: broadcasts repeat the first row or column of every tile within it, too.
     Raises:  E0602 where a TM does not divide what it cuts.
@@ -31,7 +31,7 @@ def apply_tms(builder: WorkBuilder, value: int, tms: Sequence[Tm], tile: Tile, *
 
 
 def padded(builder: WorkBuilder, value: int, pad: tuple[int, int, float], tile: Tile) -> int:
-    """Tiles of one value below and to the right; the value itself where there are none."""
+    """Return tiles of one value below and to the right; the value itself where there are none."""
     rt, ct, fill = pad
     if rt == ct == 0:
         return value
@@ -132,7 +132,7 @@ def _factor(tm: Tm, at: int) -> int:
 
 
 def _dividing(tm: Tm, whole: int, what: str) -> int:
-    """The factor of a TM that cuts, or joins (0: all), so many parts."""
+    """Return the factor of a TM that cuts, or joins (0: all), so many parts."""
     if tm.kind.endswith("stack") and tm.args[:1] == (0,):
         return whole
     n = _factor(tm, 0)

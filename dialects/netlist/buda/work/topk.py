@@ -11,7 +11,7 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, flag, integer, word
 
 
 def build(to: Building) -> int:
-    """Values or indices of the k largest of each core's columns."""
+    """Return values or indices of the k largest of each core's columns."""
     to.require_inputs(2)
     values, indices = to.input(0), to.input(1)
     k, cores = integer(to.op.attributes, "k"), (to.op.grid_size or (1, 1))[1]

@@ -74,7 +74,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def process_cache() -> Cache:
-    """The cache that the variables of this process name."""
+    """Return the cache that the variables of this process name."""
     return Cache(cache_folder(os.environ), asked=bool(os.environ.get(VARIABLE)))
 
 
@@ -118,7 +118,7 @@ class Cache:
         self.close()
 
     def get(self, key: str, cpu: Cpu) -> bytes | None:
-        """What was put under that key for that CPU by this version of the generator."""
+        """Return what was put under that key for that CPU by this version of the generator."""
         return self.read(self.name(key, cpu))
 
     def put(self, key: str, cpu: Cpu, data: bytes) -> None:
@@ -141,7 +141,7 @@ class Cache:
         return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + ".code"
 
     def read(self, name: str | None) -> bytes | None:
-        """The entry of that name; None if there is none, or it is not right."""
+        """Return the entry of that name; None if there is none, or it is not right."""
         if self._first is not None and (found := self._first.read(name)) is not None:
             return found
         if name is None or self._fd < 0:
@@ -166,7 +166,7 @@ class Cache:
             self._refuse(error)
 
     def entries(self) -> Iterator[Entry]:
-        """What there is, of any version and CPU, in no order."""
+        """Yield what there is, of any version and CPU, in no order."""
         for name, found in self._files(_ENTRY):
             yield Entry(name, found.st_size, found.st_mtime)
 
@@ -286,7 +286,7 @@ def _digest(name: str, data: bytes) -> bytes:
 
 
 def _all_of(fd: int, size: int) -> bytes:
-    """A file's content; raises ValueError if it is shorter now."""
+    """Return a file's content; raises ValueError if it is shorter now."""
     content = os.read(fd, size)
     while len(content) < size:
         more = os.read(fd, size - len(content))

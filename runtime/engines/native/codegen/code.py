@@ -49,7 +49,7 @@ class Compilable(Protocol):
         ...
 
     def llvm_ir(self, cpu: Cpu) -> str:
-        """The module for that CPU; asked for only if it has to be compiled."""
+        """Return the module for that CPU; asked for only if it has to be compiled."""
         ...
 
 
@@ -57,7 +57,7 @@ class Store(Protocol):
     """Where made code is kept: `cache.Cache`."""
 
     def get(self, key: str, cpu: Cpu) -> bytes | None:
-        """What was put under the key for this CPU."""
+        """Return what was put under the key for this CPU."""
         ...
 
     def put(self, key: str, cpu: Cpu, data: bytes) -> None:
@@ -77,7 +77,7 @@ class Linker(Protocol):
     """How an object becomes code in memory."""
 
     def linked(self, data: bytes) -> bytes:
-        """The form of an object that is kept.  Raises E0901."""
+        """Return the form of an object that is kept.  Raises E0901."""
         ...
 
     def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], CodeMemory]:
@@ -180,7 +180,7 @@ def _linker_for(cpu: Cpu) -> Linker:
 
 
 def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker, told: Told | None) -> dict[str, bytes]:
-    """The kept form of each kernel's code, by key.  Modules are written here while others of them are being compiled."""
+    """Return the kept form of each kernel's code, by key.  Modules are written here while others of them are being compiled."""
     try:
         from ttc.runtime.engines.native.codegen.machine_code import object_code
     except ImportError:

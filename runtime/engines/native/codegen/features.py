@@ -130,7 +130,7 @@ class Cpu:
         return ",".join([*marked, "-prefer-256-bit"] if self.arch == "x86-64" else marked)
 
     def has(self, *names: str) -> bool:
-        """Whether all of these features are there."""
+        """Return whether all of these features are there."""
         return self.features.issuperset(names)
 
     def without(self, *names: str) -> Cpu:
@@ -163,7 +163,7 @@ def _closed(features: frozenset[str]) -> frozenset[str]:
 
 @cache
 def host_cpu() -> Cpu:
-    """The CPU of this process."""
+    """Return the CPU of this process."""
     arch = _ARCHITECTURES.get(os.uname().machine.lower(), os.uname().machine)
     try:
         with open(_CPUINFO, "rb") as file:
@@ -174,7 +174,7 @@ def host_cpu() -> Cpu:
 
 
 def allowed_cpu(environ: Mapping[str, str]) -> Cpu:
-    """The CPU of this process, limited to the level that variable TTC_CPU names, if it is set.  Raises E0101 for another word."""
+    """Return the CPU of this process, limited to the level that variable TTC_CPU names, if it is set.  Raises E0101 for another word."""
     level = environ.get(VARIABLE, "")
     if level and level not in LEVELS:
         raise Error("E0101", f"{VARIABLE} cannot be '{level}'", hint=f"it takes one of {', '.join(LEVELS)}")
@@ -182,7 +182,7 @@ def allowed_cpu(environ: Mapping[str, str]) -> Cpu:
 
 
 def cpu_of(arch: str, cpuinfo: str) -> Cpu:
-    """The CPU that the text of /proc/cpuinfo tells of: that of its first core; without a list of flags, none is there."""
+    """Return the CPU that the text of /proc/cpuinfo tells of: that of its first core; without a list of flags, none is there."""
     label = "Features" if arch == "aarch64" else "flags"
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     flags = next((set(value.split()) for name, _, value in lines if name.strip() == label), set[str]())

@@ -22,7 +22,7 @@ _START_FIELD = 19
 
 @cache
 def generator_version() -> bytes | None:
-    """A hash of the sources of the native engine and of the installed LLVM, which is not imported for it (about 2 ms).
+    """Return a hash of the sources of the native engine and of the installed LLVM, which is not imported for it (about 2 ms).
 
     None: a source was changed since this process began, so that the files may not be what was loaded.
     """
@@ -40,7 +40,7 @@ def generator_version() -> bytes | None:
 
 @cache
 def planner_version() -> bytes | None:
-    """A hash of sizes and times of the sources of dialects and runtime, and of where they are (about 1 ms).
+    """Return a hash of sizes and times of the sources of dialects and runtime, and of where they are (about 1 ms).
 
     None: a source was changed since this process began.  Python trusts its own compiled files by size and time, too; here the time of
     the last change to each file's entry, which no program can set, makes up for archives that unpack all files with one time.

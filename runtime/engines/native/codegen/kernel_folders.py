@@ -26,7 +26,7 @@ class KernelFolders:
     told: Callable[[int, int], None] | None = None
 
     def store(self) -> Cache:
-        """The cache to use.  Raises E0102, E0103 where the folder that was named cannot be used, with the reason."""
+        """Return the cache to use.  Raises E0102, E0103 where the folder that was named cannot be used, with the reason."""
         if self.folder is None:
             return process_cache()
         if not self.fill and not self.folder.is_dir():

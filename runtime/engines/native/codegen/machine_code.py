@@ -31,7 +31,7 @@ _MARKED = r'\1 nounwind "no-builtins" \2'
 
 
 def object_code(llvm_ir: str, cpu: Cpu) -> bytes:
-    """An ELF relocatable object, position-independent.
+    """Return an ELF relocatable object, position-independent.
 
     Args:
         llvm_ir: a module as text, each `define` with all of its head on a line of its own, as llvmlite writes it; its target triple and
@@ -97,7 +97,7 @@ def _target() -> llvm.Target:
 
 @cache
 def _unlocked(name: str) -> Callable[..., Any]:
-    """A function of llvmlite's library without llvmlite's lock around it."""
+    """Return a function of llvmlite's library without llvmlite's lock around it."""
     known = getattr(llvm.ffi.lib, name)
     function = getattr(ctypes.CDLL(llvm.ffi.lib._name), name)
     function.argtypes, function.restype = known.argtypes, known.restype

@@ -98,7 +98,7 @@ class _Image:
 
 
 def link(data: bytes) -> LinkedCode:
-    """The code in an ELF64 relocatable object for x86-64.
+    """Return the code in an ELF64 relocatable object for x86-64.
 
     Raises:  E0901 for anything else, memory that would be written to, and relocations that generated code does not have.
     """
@@ -136,7 +136,7 @@ def _sections(data: bytes) -> Iterator[_Section]:
 
 
 def _contents(data: bytes, section: _Section) -> bytes:
-    """Bytes of a section that is loaded."""
+    """Return bytes of a section that is loaded."""
     if section.kind not in (_PROGBITS, _UNWIND) or section.flags & (_WRITE | _TLS | _COMPRESSED):
         raise _bad(f"a section of type {section.kind:#x} and flags {section.flags:#x} is not code or constants")
     return _range(data, section.offset, section.size)

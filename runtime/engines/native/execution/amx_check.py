@@ -32,7 +32,7 @@ def _works(cpu: Cpu) -> bool:
 
 
 def multiplies_right(cpu: Cpu, store: Store | None) -> bool:
-    """Whether a product of small integers is what numpy finds, to the bit: whole blocks and part of one."""
+    """Return whether a product of small integers is what numpy finds, to the bit: whole blocks and part of one."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((_ROWS, _DEPTH), (_DEPTH, _COLUMNS)))
     try:

@@ -107,11 +107,11 @@ class Lease:
         return found
 
     def new_results(self) -> dict[str, NDArray]:
-        """Arrays to be given away for small results: made before a run that writes in place, which must not fail at its end."""
+        """Return arrays to be given away for small results: made before a run that writes in place, which must not fail at its end."""
         return {o.queue: new_array(o.view.shape, o.dtype) for o in self.targets.apart if o.own is not None}
 
     def results(self, opened: Mapping[str, NDArray], made: Mapping[str, NDArray] | None) -> dict[str, NDArray]:
-        """What the run wrote into these, to be given away.  made: see `new_results`; None: they are made now."""
+        """Return what the run wrote into these, to be given away.  made: see `new_results`; None: they are made now."""
         found: dict[str, NDArray] = {}
         for output in self.targets.apart:
             queue = output.queue

@@ -38,7 +38,7 @@ class Team:
 
     @staticmethod
     def of(library: ctypes.CDLL) -> Team | None:
-        """The team of the library, or of one that it was linked with; None where there is no OpenMP library."""
+        """Return the team of the library, or of one that it was linked with; None where there is no OpenMP library."""
         try:
             found = [getattr(library, name) for name in ("GOMP_parallel", "omp_get_thread_num")]
         except AttributeError:
@@ -150,7 +150,7 @@ _POOLS_LOCK = Lock()
 
 
 def pool_of(threads: int, code: Code) -> Pool:
-    """The pool of so many threads: sessions of a process share it."""
+    """Return the pool of so many threads: sessions of a process share it."""
     with _POOLS_LOCK:
         if threads not in _POOLS:
             _POOLS[threads] = pool = Pool(threads, code)

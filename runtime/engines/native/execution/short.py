@@ -46,7 +46,7 @@ class _Call:
     lease: Lease
 
     def run(self, given: Mapping[str, object]) -> dict[str, NDArray] | None:
-        """The results; None if an input is not an array as it is expected, or data is out of range: nothing has changed then."""
+        """Return the results; None if an input is not an array as it is expected, or data is out of range: nothing has changed then."""
         for name, own, dtype, shape in self.inputs:
             value = given.get(name)
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
@@ -67,7 +67,7 @@ class _Call:
 
 
 def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease]) -> ShortRun | None:
-    """How to run a plan; None unless all of it is native jobs, on small inputs and results of the user's own types."""
+    """Return how to run a plan; None unless all of it is native jobs, on small inputs and results of the user's own types."""
     first = _call_of(spec, layout, new_lease())
     if first is None:
         return None
@@ -130,7 +130,7 @@ def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Cal
 
 
 def _made(layout: Layout, values: Values) -> dict[str, NDArray] | None:
-    """Where a run leaves each result, in the type of its entry; None if one is held in another type, or by Python."""
+    """Return where a run leaves each result, in the type of its entry; None if one is held in another type, or by Python."""
     found: dict[str, NDArray] = {}
     for written in layout.written:
         if written.view is None:
@@ -143,7 +143,7 @@ def _made(layout: Layout, values: Values) -> dict[str, NDArray] | None:
 
 
 def _overlap(kept: _Copies, results: Sequence[tuple[str, NDArray]], into: Mapping[str, NDArray]) -> bool:
-    """Whether some memory of the caller's is copied from: it may hold the new value by then."""
+    """Return whether some memory of the caller's is copied from: it may hold the new value by then."""
     spans = [byte_bounds(memory) for memory in into.values() if memory.size]
     sources = [byte_bounds(own) for own in (*(own for _, own in kept), *(own for _, own in results)) if own.size]
     return any(start < last and first < end for start, end in spans for first, last in sources)

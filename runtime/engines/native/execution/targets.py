@@ -91,7 +91,7 @@ class Targets:
         self._valid = False
 
     def covers(self, entry: NDArray) -> bool:
-        """Whether a result is written in place over some of an entry."""
+        """Return whether a result is written in place over some of an entry."""
         return bool(self._spans) and bool(spans_within(self._spans, entry))
 
     def aim(self, into: Mapping[str, NDArray]) -> None:

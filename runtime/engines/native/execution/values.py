@@ -32,7 +32,7 @@ class Values:
         self._truths: dict[tuple[Buffer, int], bool] = {}
 
     def array(self, view: View) -> NDArray:
-        """A view as an array of its storage type; of memory that is the plan's own, the same in all runs."""
+        """Return a view as an array of its storage type; of memory that is the plan's own, the same in all runs."""
         known = self._instance.arrays.get(id(view))
         if known is not None:
             return known
@@ -51,7 +51,7 @@ class Values:
         return found
 
     def truth(self, view: View) -> bool:
-        """Whether the one element of a view is not 0; as it was when it was asked for first: it is computed once."""
+        """Return whether the one element of a view is not 0; as it was when it was asked for first: it is computed once."""
         found = self._truths.get((view.buffer, view.offset))
         if found is None:
             found = self._truths[view.buffer, view.offset] = bool(self.array(view).item())
@@ -62,7 +62,7 @@ class Values:
         return self.objects[number] if view is None else computed(self.array(view), view.storage)
 
     def operand(self, number: int, view: View | None, dtype: np.dtype | None) -> NDArray:
-        """A value in the dtype that an op computes in, which integers may be held narrower than."""
+        """Return a value in the dtype that an op computes in, which integers may be held narrower than."""
         value = self.value(number, view)
         return value if view is None or dtype is None else value.astype(dtype, copy=False)
 
@@ -74,7 +74,7 @@ class Values:
             self.array(view)[...] = stored(value, view.storage)
 
     def entry(self, written: Written, made: NDArray | None) -> NDArray:
-        """A copy of a value for a queue; what Python holds as it is.  made: memory for it, in the type that it has."""
+        """Return a copy of a value for a queue; what Python holds as it is.  made: memory for it, in the type that it has."""
         value = self.value(written.value, written.view)
         if written.view is None:
             return value

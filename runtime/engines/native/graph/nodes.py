@@ -89,7 +89,7 @@ class Flat:
 
 
 def flatten(graph: Graph, netlist: Netlist) -> Flat:
-    """The nodes of a graph in order; equal works on equal operands are one.  Raises E0601, E0609 as the reference engine does."""
+    """Return the nodes of a graph in order; equal works on equal operands are one.  Raises E0601, E0609 as the reference engine does."""
     flat = Flat()
     named: dict[str, int] = {}
     known: dict[tuple[object, ...], tuple[int, ...]] = {}

@@ -42,13 +42,13 @@ def limits(storage: Storage) -> Range | None:
 
 
 def fits(found: Range, storage: Storage) -> bool:
-    """Whether a storage holds all integers of a range."""
+    """Return whether a storage holds all integers of a range."""
     own = limits(storage)
     return own is not None and _within(found, own)
 
 
 def range_of(region: Region, inputs: Sequence[Range | None]) -> Range | None:
-    """The range of the result of a region, given those of its inputs, None where nothing is known."""
+    """Return the range of the result of a region, given those of its inputs, None where nothing is known."""
     known = [found or limits(storage) for found, storage in zip(inputs, region.inputs, strict=True)]
     storages = list(region.inputs)
     for step in region.steps:
@@ -58,7 +58,7 @@ def range_of(region: Region, inputs: Sequence[Range | None]) -> Range | None:
 
 
 def in_floats(work: Work, shapes: Sequence[tuple[int, ...]], ranges: Sequence[Range | None]) -> bool:
-    """Whether a product is a depthwise convolution of integers that float32 computes exactly.
+    """Return whether a product is a depthwise convolution of integers that float32 computes exactly.
 
     Args: shapes, ranges: of the image and the filter; None where nothing is known.
     """

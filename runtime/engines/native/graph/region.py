@@ -94,7 +94,7 @@ def unary(fn: str, storage: Storage, **attrs: Plain) -> Region:
 
 
 def packed(region: Region, storage: Storage) -> Region:
-    """The region with its result in a storage; integers must be of its range."""
+    """Return the region with its result in a storage; integers must be of its range."""
     if region.storage == storage:
         return region
     step = RegionStep("cast", (region.output,), storage)
@@ -102,7 +102,7 @@ def packed(region: Region, storage: Storage) -> Region:
 
 
 def region_of(work: Work, inputs: Sequence[Storage], unrounded: bool = False) -> Region | None:
-    """The region of a `tile.map`, `tile.cast` or `tile.eltwise`; None if it holds what has no storage.
+    """Return the region of a `tile.map`, `tile.cast` or `tile.eltwise`; None if it holds what has no storage.
 
     unrounded: floating-point results keep their compute type.
     """
@@ -145,7 +145,7 @@ def _step(work: Work, operands: tuple[int, ...], unrounded: bool) -> RegionStep 
 
 
 def result_storage(type_: TensorType, unrounded: bool) -> Storage | None:
-    """How a result is held."""
+    """Return how a result is held."""
     from ttc.dialects.core.formats import format_named
     from ttc.runtime.engines.native.graph.storage import storage_of_dtype
 

@@ -24,17 +24,17 @@ _NUMPY: dict[str, np.dtype] = {
 
 
 def storage_of(format: str) -> Storage | None:
-    """How values of a data format are held; None for one that only the reference engine holds, such as texts."""
+    """Return how values of a data format are held; None for one that only the reference engine holds, such as texts."""
     return _NARROW.get(format) or storage_of_dtype(format_named(format).compute)
 
 
 def needs_rounding(format: str) -> bool:
-    """Whether the storage holds more numbers than the format has: floating-point formats of devices, in float32."""
+    """Return whether the storage holds more numbers than the format has: floating-point formats of devices, in float32."""
     return format_named(format).is_float and format not in ("Float32", "Float64", *_NARROW)
 
 
 def storage_of_dtype(dtype: np.dtype) -> Storage | None:
-    """The storage whose arrays are of a numpy dtype; None if there is none."""
+    """Return the storage whose arrays are of a numpy dtype; None if there is none."""
     if dtype == np.bool_:
         return "bool"
     name = {"f": "f", "i": "i", "u": "u"}.get(dtype.kind, "?") + str(dtype.itemsize * 8)
@@ -47,14 +47,14 @@ def array_dtype(storage: Storage) -> np.dtype:
 
 
 def computed(held: NDArray, storage: Storage) -> NDArray:
-    """What the engine holds as numbers in the compute dtype."""
+    """Return what the engine holds as numbers in the compute dtype."""
     if storage == "bf16":
         return (held.astype(np.uint32) << 16).view(np.float32)
     return held.astype(np.float32) if storage == "f16" else held
 
 
 def stored(value: NDArray, storage: Storage) -> NDArray:
-    """Numbers that are rounded already as the engine holds them."""
+    """Return numbers that are rounded already as the engine holds them."""
     if storage == "bf16":
         return (np.ascontiguousarray(value, np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return value

@@ -97,7 +97,7 @@ class View:
         return self.is_dense and self.offset == 0 and self.elements * self.item_bytes == self.buffer.size_bytes
 
     def rows_from(self, axis: int) -> bool:
-        """Whether the dimensions from `axis` on lie one after the other in row-major order."""
+        """Return whether the dimensions from `axis` on lie one after the other in row-major order."""
         step = 1
         for size, stride in zip(reversed(self.shape[axis:]), reversed(self.strides[axis:]), strict=True):
             if size != 1 and stride != step:
@@ -170,7 +170,7 @@ def dense(buffer: Buffer, storage: Storage, shape: Sequence[int]) -> View:
 
 
 def lies_at(view: View, place: View) -> bool:
-    """Whether every element is where that place has it already."""
+    """Return whether every element is where that place has it already."""
     return (view.buffer, view.storage, view.offset, view.merged()) == (place.buffer, place.storage, place.offset, place.merged())
 
 

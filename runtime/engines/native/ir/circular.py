@@ -55,7 +55,7 @@ def cos(f: Writer, x: Value) -> Value:
 
 
 def atan(f: Writer, x: Value) -> Value:
-    """The angle in [-pi/2, pi/2] whose tangent is x; 3 ulp."""
+    """Return the angle in [-pi/2, pi/2] whose tangent is x; 3 ulp."""
     size = f.unary("fabs", x)
     steep = size > 1.0
     r = f.select(steep, 1.0 / size, size)
@@ -65,13 +65,13 @@ def atan(f: Writer, x: Value) -> Value:
 
 
 def asin(f: Writer, x: Value) -> Value:
-    """The angle in [-pi/2, pi/2] whose sine is x; 3 ulp."""
+    """Return the angle in [-pi/2, pi/2] whose sine is x; 3 ulp."""
     steep, angle = _asin_near(f, x)
     return f.with_sign(f.select(steep, f.fma(angle, -2.0, _HALF_PI), angle), x)
 
 
 def acos(f: Writer, x: Value) -> Value:
-    """The angle in [0, pi] whose cosine is x; 3 ulp."""
+    """Return the angle in [0, pi] whose cosine is x; 3 ulp."""
     steep, angle = _asin_near(f, x)
     double = angle + angle
     outside = f.select(x < 0.0, pi - double, double)
@@ -94,7 +94,7 @@ def cosh(f: Writer, x: Value) -> Value:
 
 
 def asinh(f: Writer, x: Value) -> Value:
-    """The number whose hyperbolic sine is x; 4 ulp."""
+    """Return the number whose hyperbolic sine is x; 4 ulp."""
     size = f.unary("fabs", x)
     square = size * size
     near = f.log1p(size + square / (f.unary("sqrt", square + 1.0) + 1.0))
@@ -102,14 +102,14 @@ def asinh(f: Writer, x: Value) -> Value:
 
 
 def acosh(f: Writer, x: Value) -> Value:
-    """The number at least 0 whose hyperbolic cosine is x; 4 ulp."""
+    """Return the number at least 0 whose hyperbolic cosine is x; 4 ulp."""
     above = x - 1.0
     near = f.log1p(above + f.unary("sqrt", above * (above + 2.0)))
     return f.select(x < 1.0, f.constant(float("nan"), "f32"), f.select(x < 1e9, near, f.log(x) + _LN2))
 
 
 def atanh(f: Writer, x: Value) -> Value:
-    """The number whose hyperbolic tangent is x; 4 ulp."""
+    """Return the number whose hyperbolic tangent is x; 4 ulp."""
     size = f.unary("fabs", x)
     return f.with_sign(0.5 * f.log1p((size + size) / (1.0 - size)), x)
 
@@ -121,7 +121,7 @@ def _half_exp(f: Writer, x: Value) -> Value:
 
 
 def _asin_near(f: Writer, x: Value) -> tuple[Value, Value]:
-    """Whether |x| > 1/2; asin |x|, or asin sqrt((1 - |x|) / 2) there."""
+    """Return whether |x| > 1/2; asin |x|, or asin sqrt((1 - |x|) / 2) there."""
     size = f.unary("fabs", x)
     steep = size > 0.5
     square = f.select(steep, (1.0 - size) * 0.5, size * size)

@@ -53,5 +53,5 @@ class Type:
 
 
 def size_bytes(dtype: Dtype) -> int:
-    """Bytes of one element in memory."""
+    """Return bytes of one element in memory."""
     return 8 if dtype == "ptr" else 1 if dtype == "i1" else STORAGE_BYTES[dtype]

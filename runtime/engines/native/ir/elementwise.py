@@ -75,12 +75,12 @@ def elementwise(
 
 
 def numpy_type(dtype: Dtype) -> np.dtype:
-    """The dtype that numpy computes in where a value is of that type."""
+    """Return the dtype that numpy computes in where a value is of that type."""
     return np.dtype(np.bool_) if dtype == "i1" else array_dtype(dtype)  # pyright: ignore[reportArgumentType]
 
 
 def value_type(dtype: np.dtype) -> Dtype | None:
-    """The type of values that numpy has in that dtype; None if there is none."""
+    """Return the type of values that numpy has in that dtype; None if there is none."""
     if dtype == np.bool_:
         return "i1"
     return None if dtype == np.float16 else storage_of_dtype(dtype)
@@ -92,12 +92,12 @@ def _joined(dtypes: frozenset[Dtype]) -> Dtype | None:
 
 
 def joined_type(dtypes: Sequence[Dtype]) -> Dtype | None:
-    """The type that numpy brings operands of these types to."""
+    """Return the type that numpy brings operands of these types to."""
     return _joined(frozenset(dtypes))
 
 
 def joined(values: Sequence[Value]) -> list[Value]:
-    """Values brought to one type as numpy does.  Raises TypeError where there is none."""
+    """Return values brought to one type as numpy does.  Raises TypeError where there is none."""
     dtype = joined_type([value.type.dtype for value in values])
     if dtype is None:
         raise TypeError(f"no type joins {[value.type for value in values]}")
@@ -105,7 +105,7 @@ def joined(values: Sequence[Value]) -> list[Value]:
 
 
 def _binds(signature: inspect.Signature, operands: int, attrs: Mapping[str, Plain]) -> bool:
-    """Whether so many operands and these attributes are what a function takes."""
+    """Return whether so many operands and these attributes are what a function takes."""
     try:
         bound = signature.bind(None, *[None] * operands, **attrs)
     except TypeError:
@@ -114,7 +114,7 @@ def _binds(signature: inspect.Signature, operands: int, attrs: Mapping[str, Plai
 
 
 def _fits(annotation: Any, value: Plain) -> bool:
-    """Whether an attribute is of an annotated kind; numbers are those that are one in float64."""
+    """Return whether an attribute is of an annotated kind; numbers are those that are one in float64."""
     kinds = {"float": (int, float), "bool": (bool,), "str": (str,)}
     first, _, optional = str(annotation).partition(" | ")
     if first == "float" and isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER and value not in _INFINITE:

@@ -14,7 +14,7 @@ _HALF_ULP = 0x3F000000
 
 
 def converts_half(f: Instructions) -> bool:
-    """Whether the CPU has instructions for it."""
+    """Return whether the CPU has instructions for it."""
     return f.cpu.arch != "x86-64" or f.cpu.has("f16c")
 
 

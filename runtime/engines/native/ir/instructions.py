@@ -29,7 +29,7 @@ class Instructions:
     # ---- constants ---------------------------------------------------------------------------------------------------------------------
 
     def constant(self, value: float, dtype: Dtype, lanes: int = 1) -> Value:
-        """A number, in every lane."""
+        """Return a number, in every lane."""
         type_ = Type(dtype, lanes)
         element = ir.Constant(Type(dtype).llvm, _number(value, dtype))
         return Value(self, element if lanes == 1 else ir.Constant(type_.llvm, [element] * lanes), type_)
@@ -53,11 +53,11 @@ class Instructions:
         return self._value(self.builder.fneg(a.llvm), a.type) if a.type.is_float else self.arithmetic("sub", 0, a)
 
     def inverted(self, a: Value) -> Value:
-        """All bits of a integer or truth value, flipped."""
+        """Return all bits of a integer or truth value, flipped."""
         return self._value(self.builder.not_(a.llvm), a.type)
 
     def compared(self, op: str, a: Operand, b: Operand) -> Value:
-        """A truth value a lane.  Comparisons with NaN are false, but for `!=`."""
+        """Return a truth value a lane.  Comparisons with NaN are false, but for `!=`."""
         a, b = self._alike(a, b)
         if a.type.is_float:
             compare = self.builder.fcmp_unordered if op == "!=" else self.builder.fcmp_ordered
@@ -81,20 +81,20 @@ class Instructions:
         return self.intrinsic(f"{name}.{suffix(a.type)}", a.type, [a, self.spread_like(b, a), c])
 
     def minimum(self, a: Operand, b: Operand) -> Value:
-        """The smaller one; NaN if either is."""
+        """Return the smaller one; NaN if either is."""
         return self._extreme("<", a, b)
 
     def maximum(self, a: Operand, b: Operand) -> Value:
-        """The larger one; NaN if either is."""
+        """Return the larger one; NaN if either is."""
         return self._extreme(">", a, b)
 
     def larger(self, a: Operand, b: Operand) -> Value:
-        """The larger one, in one instruction: b if either is NaN."""
+        """Return the larger one, in one instruction: b if either is NaN."""
         a, b = self._alike(a, b)
         return self.select(self.compared(">", a, b), a, b)
 
     def smaller(self, a: Operand, b: Operand) -> Value:
-        """The smaller one, in one instruction: b if either is NaN."""
+        """Return the smaller one, in one instruction: b if either is NaN."""
         a, b = self._alike(a, b)
         return self.select(self.compared("<", a, b), a, b)
 
@@ -130,7 +130,7 @@ class Instructions:
     # ---- lanes -------------------------------------------------------------------------------------------------------------------------
 
     def spread(self, a: Value, lanes: int) -> Value:
-        """A scalar in every lane of a vector."""
+        """Return a scalar in every lane of a vector."""
         if a.type.lanes == lanes:
             return a
         vector = Type(a.type.dtype, lanes)
@@ -139,7 +139,7 @@ class Instructions:
         return self._value(self.builder.shuffle_vector(first, ir.Constant(vector.llvm, ir.Undefined), zeros), vector)
 
     def spread_like(self, a: Value, other: Value) -> Value:
-        """A scalar in as many lanes as another value has."""
+        """Return a scalar in as many lanes as another value has."""
         return self.spread(a, other.type.lanes)
 
     def shuffled(self, a: Value, b: Value, order: Sequence[int]) -> Value:
@@ -148,7 +148,7 @@ class Instructions:
         return self._value(self.builder.shuffle_vector(a.llvm, b.llvm, mask), Type(a.type.dtype, len(order)))
 
     def lane(self, a: Value, index: int) -> Value:
-        """One lane as a scalar."""
+        """Return one lane as a scalar."""
         return self._value(self.builder.extract_element(a.llvm, ir.Constant(ir.IntType(32), index)), Type(a.type.dtype))
 
     def lane_numbers(self, lanes: int, dtype: Dtype = "i64") -> Value:
@@ -161,7 +161,7 @@ class Instructions:
         return self.compared("<", self.lane_numbers(lanes, "i64"), self.spread(number, lanes))
 
     def folded(self, op: str, a: Value) -> Value:
-        """All lanes of a vector in one scalar, halves joined pairwise; op: add, mul, maximum, minimum, larger, smaller, and, or."""
+        """Return all lanes of a vector in one scalar, halves joined pairwise; op: add, mul, maximum, minimum, larger, smaller, and, or."""
         while a.type.lanes > 1:
             half = a.type.lanes // 2
             low, high = (self.shuffled(a, a, range(start, start + half)) for start in (0, half))
@@ -211,13 +211,13 @@ class Instructions:
         return self._value(self.builder.fptosi(a.llvm, type_.llvm), type_)
 
     def as_type(self, a: Operand, type_: Type) -> Value:
-        """A number as a constant of that type; a scalar of its element type spread."""
+        """Return a number as a constant of that type; a scalar of its element type spread."""
         if isinstance(a, int | float):
             return self.constant(a, type_.dtype, type_.lanes)
         return self.spread(a, type_.lanes)
 
     def _narrow_integer(self, a: Value, target: Type) -> Value:
-        """Integers of 8 or 16 bits by way of 32: LLVM saturates them lane by lane."""
+        """Return integers of 8 or 16 bits by way of 32: LLVM saturates them lane by lane."""
         low, high = (-(2 ** (8 * size_bytes(target.dtype) - 1)), 2 ** (8 * size_bytes(target.dtype) - 1) - 1)
         if not target.is_signed:
             low, high = 0, high - low

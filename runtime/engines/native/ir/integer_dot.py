@@ -45,7 +45,7 @@ def add_pairs(
 
 
 def adds_in_order(f: Writer) -> bool:
-    """Whether products are added by an instruction of their own, in vectors of 32 bytes: then the order of both counts."""
+    """Return whether products are added by an instruction of their own, in vectors of 32 bytes: then the order of both counts."""
     return f.cpu.arch == "x86-64" and f.cpu.vector_bytes == 32 and not _has_dot(f, 8)
 
 

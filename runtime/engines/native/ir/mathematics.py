@@ -67,7 +67,7 @@ class Mathematics(Instructions):
         return self.with_sign(self.select(nearest < x, nearest + 1.0, nearest), x) if name == "ceil" else nearest
 
     def with_sign(self, size: Value, sign: Value) -> Value:
-        """The size of one number and the sign of another."""
+        """Return the size of one number and the sign of another."""
         lanes = max(size.type.lanes, sign.type.lanes)
         size, sign = self.spread(size, lanes), self.spread(sign, lanes)
         return self.intrinsic(f"llvm.copysign.{suffix(size.type)}", size.type, [size, sign])
@@ -84,7 +84,7 @@ class Mathematics(Instructions):
         return x * self.power_of_two(half) * self.power_of_two(number - half)
 
     def as_whole(self, x: Value) -> Value:
-        """A whole float32 of less than 2^22 as an i32."""
+        """Return a whole float32 of less than 2^22 as an i32."""
         return self.bits(x + _MAGIC, "i32") - _MAGIC_BITS
 
     def power_of_two(self, number: Value) -> Value:
@@ -150,6 +150,6 @@ class Mathematics(Instructions):
         return self.fma(power, _LN2_HIGH, self.fma(square, -0.5, tail) + r)
 
     def _log_or_special(self, found: Value, of: Value, x: Value) -> Value:
-        """The logarithm found, or what that of 0, of negative numbers, of infinity and NaN is."""
+        """Return the logarithm found, or what that of 0, of negative numbers, of infinity and NaN is."""
         special = self.select(of.equals(0.0), -_INFINITY, self.select(of < 0.0, self.constant(_NAN, "f32", of.type.lanes), x))
         return self.select((of > 0.0) & (of < _INFINITY), found, special)

@@ -16,13 +16,13 @@ class Memory(Instructions):
     """What a `Writer` can do with memory.  No access is taken to be aligned beyond one element."""
 
     def at(self, pointer: Value, index: Operand, dtype: Dtype) -> Value:
-        """The address of an element of a row of them.  index: of type i64."""
+        """Return the address of an element of a row of them.  index: of type i64."""
         element = Type("i8" if dtype == "bool" else dtype).llvm if dtype != "i1" else ir.IntType(8)
         offset = self.as_type(index, Type("i64"))
         return Value(self, self.builder.gep(pointer.llvm, [offset.llvm], source_etype=element), Type("ptr"))
 
     def load(self, pointer: Value, dtype: Dtype, lanes: int = 1, mask: Value | None = None) -> Value:
-        """Elements as they lie there; with a mask, 0 in lanes that are off, whose memory is not touched."""
+        """Return elements as they lie there; with a mask, 0 in lanes that are off, whose memory is not touched."""
         type_ = Type(dtype, lanes)
         if mask is None:
             return Value(self, self.builder.load(pointer.llvm, typ=type_.llvm, align=_align(dtype)), type_)
@@ -54,7 +54,7 @@ class Memory(Instructions):
         self.store(self.narrowed(value, storage), pointer, mask)
 
     def widened(self, a: Value) -> Value:
-        """What memory holds as a type that is computed in."""
+        """Return what memory holds as a type that is computed in."""
         if a.type.dtype == "bf16":
             wide = self.builder.zext(a.llvm, a.type.of("u32").llvm)
             return self.bits(Value(self, wide, a.type.of("u32")) << 16, "f32")
@@ -65,7 +65,7 @@ class Memory(Instructions):
         return self.compared("!=", Value(self, a.llvm, a.type.of("u8")), 0) if a.type.dtype == "bool" else a
 
     def narrowed(self, a: Value, storage: Dtype) -> Value:
-        """A number as memory holds it.  A NaN stays one."""
+        """Return a number as memory holds it.  A NaN stays one."""
         if storage == a.type.dtype:
             return a
         if storage == "bool":
@@ -85,7 +85,7 @@ class Memory(Instructions):
         return Value(self, self.builder.trunc(chosen.llvm, a.type.of("bf16").llvm), a.type.of("bf16"))
 
     def rounded(self, a: Value, storage: Dtype) -> Value:
-        """A number as it would be read again after it was written."""
+        """Return a number as it would be read again after it was written."""
         return a if storage == a.type.dtype else self.widened(self.narrowed(a, storage))
 
 

@@ -98,7 +98,7 @@ def _exp2(f: Writer, x: Value) -> Value:
 
 
 def _constant(value: Value) -> float | None:
-    """The number that a value is known to be."""
+    """Return the number that a value is known to be."""
     if not isinstance(value.llvm, ir.Constant):
         return None
     found = value.llvm.constant

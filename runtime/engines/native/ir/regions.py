@@ -54,7 +54,7 @@ def emit_region(f: Writer, region: Region, values: Sequence[Value]) -> Value:
 
 
 def landed(f: Writer, value: Value, storage: Storage) -> Value:
-    """A number as a tensor in a storage holds it, as it reads again: rounded, integers clamped to their range (NaN: 0)."""
+    """Return a number as a tensor in a storage holds it, as it reads again: rounded, integers clamped to their range (NaN: 0)."""
     target = computed_type(storage)
     source = value.type.dtype
     if source == target:

@@ -129,7 +129,7 @@ class Tiles:
 
 
 def _configuration() -> Sequence[int]:
-    """What LDTILECFG reads, as 64-bit words: palette 1, bytes of a row from byte 16 on, rows from byte 48 on."""
+    """Return what LDTILECFG reads, as 64-bit words: palette 1, bytes of a row from byte 16 on, rows from byte 48 on."""
     text = bytearray(ROW_BYTES)
     text[0] = 1
     for tile in range(COUNT):

@@ -68,23 +68,23 @@ class Writer(Memory, Atomics, Mathematics):
     # ---- parameters of the job ---------------------------------------------------------------------------------------------------------
 
     def word(self, index: int) -> Value:
-        """The integer in that word."""
+        """Return the integer in that word."""
         return self.load(self.at(self.words, index, "i64"), "i64")
 
     def pointer(self, index: int) -> Value:
-        """The address in that word."""
+        """Return the address in that word."""
         return self.load(self.at(self.words, index, "i64"), "ptr")
 
     def real(self, index: int) -> Value:
-        """The float32 in the low half of that word."""
+        """Return the float32 in the low half of that word."""
         return self.load(self.at(self.words, index, "i64"), "f32")
 
     def as_pointer(self, number: Value) -> Value:
-        """An i64 as an address."""
+        """Return an i64 as an address."""
         return Value(self, self.builder.inttoptr(number.llvm, _POINTER.llvm), _POINTER)
 
     def as_integer(self, pointer: Value) -> Value:
-        """An address as an i64."""
+        """Return an address as an i64."""
         return Value(self, self.builder.ptrtoint(pointer.llvm, _WORD.llvm), _WORD)
 
     # ---- control -----------------------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class Writer(Memory, Atomics, Mathematics):
 
     @contextmanager
     def choice(self, condition: Value) -> Iterator[tuple[Any, Any]]:
-        """Two branches: `with f.choice(c) as (then, otherwise): with then: ...; with otherwise: ...`."""
+        """Yield two branches: `with f.choice(c) as (then, otherwise): with then: ...; with otherwise: ...`."""
         blocks = [self.function.append_basic_block(n) for n in ("then", "otherwise", "after")]
         self.builder.cbranch(condition.llvm, blocks[0], blocks[1])
 
@@ -149,13 +149,13 @@ class Writer(Memory, Atomics, Mathematics):
     # ---- variables ---------------------------------------------------------------------------------------------------------------------
 
     def variable(self, value: Value) -> LocalVariable:
-        """A variable with a first value."""
+        """Return a variable with a first value."""
         found = LocalVariable(self, self._slots.alloca(value.type.llvm), value.type)
         found.set(value)
         return found
 
     def static_array(self, dtype: Dtype, count: int) -> Value:
-        """The address of memory in the frame, of so many elements, 64-byte aligned; for small tables only."""
+        """Return the address of memory in the frame, of so many elements, 64-byte aligned; for small tables only."""
         slot = self._slots.alloca(ir.ArrayType(ir.IntType(8), count * size_bytes(dtype)))
         slot.align = 64  # pyright: ignore[reportAttributeAccessIssue]
         number = self._slots.ptrtoint(slot, _WORD.llvm)  # llvmlite takes a pointer to an array for one that holds nothing else

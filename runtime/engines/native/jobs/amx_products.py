@@ -61,7 +61,7 @@ def _padded(size: int, unit: int) -> int:
 
 
 def tile_rows(n: Lowering, a: View, parts: int) -> View:
-    """Rows a[..., depth] as tiles are loaded from them: bfloat16, or [..., elements of a row of parts]."""
+    """Return rows a[..., depth] as tiles are loaded from them: bfloat16, or [..., elements of a row of parts]."""
     if parts == 1:
         return left_operand(n, a, "bf16")
     target = n.temp((*a.shape[:-1], row_bytes(a.shape[-1], parts) // 2), "bf16")

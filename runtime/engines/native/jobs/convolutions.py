@@ -52,7 +52,7 @@ class Axis:
 
 
 def axes_of(n: Lowering, sizes: Sequence[int], taps: Sequence[int], windows: Sequence[int]) -> tuple[Axis, Axis]:
-    """The axes of a convolution by the attributes of the op.  windows: height and width of the result."""
+    """Return the axes of a convolution by the attributes of the op.  windows: height and width of the result."""
     strides, pads, dilations = (_numbers(n, name, count) for name, count in (("strides", 2), ("pads", 4), ("dilations", 2)))
     y, x = (Axis(sizes[i], windows[i], taps[i], strides[i], dilations[i], pads[i]) for i in range(2))
     return y, x
@@ -118,13 +118,13 @@ class Result:
     spread: tuple[bool, ...]
 
     def every(self, axis: int, start: int, count: int, step: int) -> Result:
-        """Every so many rows or columns of it."""
+        """Return every so many rows or columns of it."""
         views = [view.sliced(axis, start, count, step) for view in (self.view, *self.others)]
         return replace(self, view=views[0], others=tuple(views[1:]))
 
 
 def result_of(n: Lowering, region: Region, views: Sequence[View]) -> Result:
-    """The result of the node, and the operands of its region."""
+    """Return the result of the node, and the operands of its region."""
     others = [readable(n, view) for view in views]
     return Result(n.result(strided=True), region, tuple(view for view, _ in others), tuple(spread for _, spread in others))
 
@@ -149,7 +149,7 @@ def submit_windows(
 
 
 def _rows_of(n: Lowering, images: Images) -> WindowRows:
-    """How windows are found: fast where none of them meets a border."""
+    """Return how windows are found: fast where none of them meets a border."""
     inside = images.x.taps == 1 and all(axis.is_inside for axis in (images.y, images.x))
     return InnerRows() if inside and n.cpu.vector_bytes == 32 else WindowRows()
 
@@ -168,7 +168,7 @@ def window_words(images: Images, panels: View, result: Result) -> dict[str, Word
 
 
 def matrices_of(w: View, groups: int) -> View:
-    """A dense filter as a matrix [taps and channels, outputs], or as one such a group."""
+    """Return a dense filter as a matrix [taps and channels, outputs], or as one such a group."""
     *taps, outputs = w.shape
     depth = taps[0] * taps[1] * taps[2]
     shape = (depth, outputs) if groups == 1 else (depth, groups, outputs // groups)

@@ -39,14 +39,14 @@ class Dim:
 
 
 def copied(n: JobBuilder, view: View) -> View:
-    """The elements of a view in row-major memory of their own."""
+    """Return the elements of a view in row-major memory of their own."""
     target = n.temp(view.shape, view.storage)
     copy(n, view, target)
     return target
 
 
 def constant(values: NDArray, storage: Storage) -> View:
-    """Numbers that are known now; bfloat16 as patterns."""
+    """Return numbers that are known now; bfloat16 as patterns."""
     array = np.ascontiguousarray(values, array_dtype(storage))
     return dense(Buffer(array.nbytes, Place.CONSTANT, array=array), storage, np.shape(values))
 
@@ -118,7 +118,7 @@ def _between(n: JobBuilder, source: View, target: View) -> View | None:
 
 
 def _in_order(shape: Sequence[int], layout: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """A shape, and the strides of its axes where they lie in that order, the slowest first, without gaps."""
+    """Return a shape, and the strides of its axes where they lie in that order, the slowest first, without gaps."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(layout):
         strides[axis], step = step, step * shape[axis]
@@ -126,7 +126,7 @@ def _in_order(shape: Sequence[int], layout: Sequence[int]) -> tuple[tuple[int, .
 
 
 def _movement(n: JobBuilder, source: View, target: View) -> tuple[movement.Movement, tuple[Dim, Dim, list[Dim]]]:
-    """The kernel that moves the elements of a view to another, and the dimensions as it walks them."""
+    """Return the kernel that moves the elements of a view to another, and the dimensions as it walks them."""
     rows, columns, batch = _matrices(source, target)
     kernel = _kernel(_widest(n, source, target), rows, columns, (source.storage, target.storage, len(batch)))
     return kernel, (rows, columns, batch)
@@ -208,7 +208,7 @@ def _kernel(widest: int, rows: Dim, columns: Dim, shape: tuple[Storage, Storage,
 
 
 def _widest(n: JobBuilder, source: View, target: View) -> int:
-    """Elements of a vector at most."""
+    """Return elements of a vector at most."""
     return max(n.cpu.vector_bytes // max(source.item_bytes, target.item_bytes), 2)
 
 

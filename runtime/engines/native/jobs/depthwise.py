@@ -53,7 +53,7 @@ def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[Vie
 
 
 def filter_of(n: Lowering, w: View) -> View:
-    """A filter in float32, its elements one after the other."""
+    """Return a filter in float32, its elements one after the other."""
     if w.storage == "f32":
         return n.densified(w)
     target = n.temp(w.shape, "f32")
@@ -65,12 +65,12 @@ def filter_of(n: Lowering, w: View) -> View:
 
 
 def are_small(kernel: Sequence[int]) -> bool:
-    """Whether windows of that height and width are taken."""
+    """Return whether windows of that height and width are taken."""
     return kernel[1] <= _WIDEST and kernel[0] * kernel[1] <= _MOST_TAPS
 
 
 def moves_of(n: Lowering, kernel: Sequence[int]) -> tuple[Window, Window]:
-    """How windows move, by the attributes of the op.  Raises NotTaken for very wide ones."""
+    """Return how windows move, by the attributes of the op.  Raises NotTaken for very wide ones."""
     strides, pads, dilations = (_numbers(n, name) for name in ("strides", "pads", "dilations"))
     if not are_small(kernel):
         raise NotTaken(f"windows of {kernel[0]} x {kernel[1]} elements")
@@ -93,7 +93,7 @@ def lanes_for(n: Lowering, channels: int) -> int:
 
 
 def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int) -> WindowBlock:
-    """The block for rows of so many windows: as many sums as registers hold, and few of them computed twice."""
+    """Return the block for rows of so many windows: as many sums as registers hold, and few of them computed twice."""
     rows, columns = moves
     most = (16 if n.cpu.vector_bytes == 64 else 8) - min(columns.kernel // 2, 4)
     most = min(most, max(_MOST_STEPS // columns.kernel, 1))
@@ -102,7 +102,7 @@ def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int
 
 
 def rows_of(n: Lowering, x: View) -> View:
-    """An image whose channels lie one after the other."""
+    """Return an image whose channels lie one after the other."""
     return x if x.strides[3] == 1 or x.shape[3] == 1 else copied(n, x)
 
 
@@ -117,7 +117,7 @@ def window_words(x: View, moves: tuple[Window, Window], shape: tuple[int, ...]) 
 
 
 def results_of(n: Lowering, region: Region, views: Sequence[View], lanes: int) -> tuple[Pixels, dict[str, Word]]:
-    """The result of the node and the operands of its region, [n, h, w, c] all, and words about them.
+    """Return the result of the node and the operands of its region, [n, h, w, c] all, and words about them.
 
     Raises NotTaken for a region that holds what there is no code for.
     """

@@ -45,7 +45,7 @@ def compute_into(n: Lowering, region: Region, xs: Sequence[View], y: View) -> No
 
 
 def _keeps_elements(region: Region) -> bool:
-    """Whether the region does nothing: what it reads in columns need not be copied to rows first."""
+    """Return whether the region does nothing: what it reads in columns need not be copied to rows first."""
     return len(region.inputs) == 1 and all(step.fn == "identity" and step.storage == region.inputs[0] for step in region.steps)
 
 
@@ -85,7 +85,7 @@ def _submit(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
 
 
 def _readable(n: Lowering, x: View) -> View:
-    """An operand whose rows are dense, or one element each."""
+    """Return an operand whose rows are dense, or one element each."""
     for axis in reversed(range(len(x.shape))):
         if x.shape[axis] != 1:
             return x if x.strides[axis] in (0, 1) else n.densified(x)
@@ -103,7 +103,7 @@ def _with_known_exponents(region: Region, xs: Sequence[View]) -> Region:
 
 
 def _with_constant(region: Region, x: int, number: float) -> Region:
-    """The region with an input taken for a constant; the input stays, unread."""
+    """Return the region with an input taken for a constant; the input stays, unread."""
     count = len(region.inputs)
 
     def place(value: int) -> int:

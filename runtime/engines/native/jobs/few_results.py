@@ -31,7 +31,7 @@ _GAIN = 1.25
 
 
 def has_few_results(cpu: Cpu, w: View, x: Axis) -> bool:
-    """Whether a convolution with w[kh, kw, c, o] is faster so, and the products take no more than twice the memory of the images.
+    """Return whether a convolution with w[kh, kw, c, o] is faster so, and the products take no more than twice the memory of the images.
 
     x: how windows move along the width.
     """

@@ -60,7 +60,7 @@ def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], gr
 
 
 def factor_of(n: Lowering, a: View, b: View) -> Factor:
-    """How the operands 0 and 1 of the node are multiplied.  Raises NotTaken for other integers than of up to 32 bits."""
+    """Return how the operands 0 and 1 of the node are multiplied.  Raises NotTaken for other integers than of up to 32 bits."""
     for view in (a, b):
         if view.storage not in INTEGERS:
             raise NotTaken(f"products of {view.storage}")
@@ -71,12 +71,12 @@ def factor_of(n: Lowering, a: View, b: View) -> Factor:
 
 
 def _is_narrow(b: View, found: Range) -> bool:
-    """Whether a right operand is best packed in 8 bits: where it is packed at each run, it may be read wider."""
+    """Return whether a right operand is best packed in 8 bits: where it is packed at each run, it may be read wider."""
     return fits(found, "i8") and (b.storage == "i8" or b.is_constant)
 
 
 def integer_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
-    """The region from the sum to what is stored, and its further operands in the shape of the result.
+    """Return the region from the sum to what is stored, and its further operands in the shape of the result.
 
     Raises NotTaken for results that are no integers of 32 bits, activations, and what regions cannot do.
     """
@@ -93,7 +93,7 @@ def integer_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
 
 
 def _without_zeros(region: Region) -> Region:
-    """The region where integers less a zero point of 0 are multiplied as they are: 64 bits would hold the difference."""
+    """Return the region where integers less a zero point of 0 are multiplied as they are: 64 bits would hold the difference."""
     count = len(region.inputs)
     steps: list[RegionStep] = []
     places = list(range(count))
@@ -109,7 +109,7 @@ def _without_zeros(region: Region) -> Region:
 
 
 def _of_floats(region: Region) -> Region:
-    """The region of sums that float32 holds, converted to integers only where they are needed as such."""
+    """Return the region of sums that float32 holds, converted to integers only where they are needed as such."""
     count = len(region.inputs)
 
     def moved(step: RegionStep) -> RegionStep:
@@ -124,7 +124,7 @@ def _of_floats(region: Region) -> Region:
 
 
 def as_storage(n: Lowering, view: View, storage: Storage) -> View:
-    """Elements in a storage that holds them."""
+    """Return elements in a storage that holds them."""
     if view.storage == storage:
         return view
     target = n.temp(view.shape, storage)
@@ -171,7 +171,7 @@ def packed_integers(n: Lowering, b: View, block: Block, factor: Factor) -> Panel
 
 
 def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], factor: Factor) -> tuple[Images, View]:
-    """What the windows see, and the filter that fits it: channels of a tap fill whole words."""
+    """Return what the windows see, and the filter that fits it: channels of a tap fill whole words."""
     channels, depth, unit = x.shape[3], w.shape[2], channels_of(factor)
     if depth == channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1:
         whole = channels + channels * axes[1].taps % unit
@@ -185,7 +185,7 @@ def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], factor: Fact
 
 
 def _deepened(n: Lowering, w: View, depth: int) -> View:
-    """A filter with zeros behind its channels."""
+    """Return a filter with zeros behind its channels."""
     if w.shape[2] == depth:
         return w
     target = n.temp((*w.shape[:2], depth, w.shape[3]), w.storage)

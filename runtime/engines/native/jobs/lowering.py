@@ -57,7 +57,7 @@ class Lowering(JobBuilder):
     # ---- what the node is --------------------------------------------------------------------------------------------------------------
 
     def attr(self, name: str, default: Plain = None) -> Plain:
-        """An attribute; absent ones and None give the default."""
+        """Return an attribute; absent ones and None give the default."""
         found = self.work.attrs.get(name)
         return default if found is None else found
 
@@ -68,11 +68,11 @@ class Lowering(JobBuilder):
             raise NotTaken(f"attribute {others[0]}")
 
     def has(self, index: int) -> bool:
-        """Whether that operand is there."""
+        """Return whether that operand is there."""
         return index < len(self.node.operands) and self.node.operands[index] is not None
 
     def operand(self, index: int) -> View:
-        """An operand as it lies, perhaps strided.  Raises NotTaken if it is absent or held by Python."""
+        """Return an operand as it lies, perhaps strided.  Raises NotTaken if it is absent or held by Python."""
         value = self.node.operands[index] if index < len(self.node.operands) else None
         view = None if value is None else self._views[value]
         if view is None:
@@ -80,7 +80,7 @@ class Lowering(JobBuilder):
         return view
 
     def dense(self, index: int) -> View:
-        """An operand in row-major order: copied if it lies otherwise."""
+        """Return an operand in row-major order: copied if it lies otherwise."""
         return self.densified(self.operand(index))
 
     def type_of(self, index: int) -> TensorType:
@@ -96,7 +96,7 @@ class Lowering(JobBuilder):
         return self._integers is not None and self.node.results[0] in self._integers.storages
 
     def range_of(self, index: int) -> tuple[int, int] | None:
-        """The smallest and the largest number in an operand of a product of integers; None where nothing is known."""
+        """Return the smallest and the largest number in an operand of a product of integers; None where nothing is known."""
         value = self.node.operands[index]
         return None if self._integers is None or value is None else self._integers.ranges.get(value)
 
@@ -124,7 +124,7 @@ class Lowering(JobBuilder):
         return self.work.results[index].shape
 
     def result_storage(self, index: int = 0) -> Storage:
-        """How a result is held, after the region."""
+        """Return how a result is held, after the region."""
         return self.region.storage if index == 0 else self._own_storage(index)
 
     @property
@@ -165,7 +165,7 @@ class Lowering(JobBuilder):
         return copied(self, view)
 
     def _narrowed(self, region: Region) -> Region:
-        """The region with its result held as those that read it like it best."""
+        """Return the region with its result held as those that read it like it best."""
         return packed(region, self._integers.storages[self.node.results[0]]) if self._integers and self.is_narrowed else region
 
     def _own_storage(self, index: int) -> Storage:

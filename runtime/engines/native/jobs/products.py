@@ -191,7 +191,7 @@ def first_region(n: Lowering, bias: bool) -> Region:
 
 
 def whole_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
-    """The region from the sum to what is stored, and its further operands in the shape of the result.
+    """Return the region from the sum to what is stored, and its further operands in the shape of the result.
 
     Raises NotTaken for what regions cannot do."""
     first = first_region(n, bias is not None)
@@ -205,7 +205,7 @@ def whole_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:
 
 
 def joined_region(n: Lowering, first: Region, bias: View | None) -> tuple[Region, list[View]]:
-    """What the op itself does, then what was fused into it, and all further operands in the shape of the result."""
+    """Return what the op itself does, then what was fused into it, and all further operands in the shape of the result."""
     others = [] if bias is None else [bias.expanded(n.result_shape())]
     others += n.extras
     region = n.region.after(first)
@@ -213,7 +213,7 @@ def joined_region(n: Lowering, first: Region, bias: View | None) -> tuple[Region
 
 
 def readable(n: Lowering, other: View) -> tuple[View, bool]:
-    """An operand of the region as the kernel reads it, and whether all columns of a row are the same element."""
+    """Return an operand of the region as the kernel reads it, and whether all columns of a row are the same element."""
     if other.shape[-1] == 1 or other.strides[-1] == 1:
         return other, False
     if other.strides[-1] == 0:
@@ -335,5 +335,5 @@ def _split(row_blocks: int, panels: int, wanted: int, near: bool) -> ProductSpli
 
 
 def block_of(n: Lowering, rows: int, columns: int) -> Block:
-    """The register block for so many rows (of one element of a batch) and columns."""
+    """Return the register block for so many rows (of one element of a batch) and columns."""
     return block_for(n.cpu, rows, columns)

@@ -67,7 +67,7 @@ class RecurrentLayer(ABC):
             self.n.alias(last, index + 1)
 
     def _direction(self, d: int) -> list[View]:
-        """The jobs of one direction; gives its last states, of which the first is the output's."""
+        """Return the jobs of one direction; gives its last states, of which the first is the output's."""
         gates = self.n.temp((self.steps, self.samples, self.GATES * self.hidden), "f32")
         weights = self.panels(self._at(self.w, d), self.steps * self.samples)
         bias = self.input_bias(d)
@@ -83,7 +83,7 @@ class RecurrentLayer(ABC):
         return [self._kept(state, i, states) for i, state in enumerate(states)]
 
     def _kept(self, state: View, index: int, states: Sequence[View]) -> View:
-        """A last state in memory that later directions leave alone."""
+        """Return a last state in memory that later directions leave alone."""
         if index == 0 and self.lengths is None:
             return state
         kept = self.n.temp(state.shape, "f32")
@@ -94,7 +94,7 @@ class RecurrentLayer(ABC):
 
     @abstractmethod
     def input_bias(self, d: int) -> View | None:
-        """What is added to the product of the inputs: [gates * hidden]."""
+        """Return what is added to the product of the inputs: [gates * hidden]."""
 
     @abstractmethod
     def prepare(self, d: int) -> None:
@@ -102,11 +102,11 @@ class RecurrentLayer(ABC):
 
     @abstractmethod
     def start(self, d: int) -> list[View]:
-        """The first states, [samples, hidden] each."""
+        """Return the first states, [samples, hidden] each."""
 
     @abstractmethod
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
-        """The states after step t, whose output is put into y.  gates: of the inputs, [samples, gates * hidden]."""
+        """Return the states after step t, whose output is put into y.  gates: of the inputs, [samples, gates * hidden]."""
 
     # ---- what cells are made of --------------------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class RecurrentLayer(ABC):
         return every[d * self.FUNCTIONS : (d + 1) * self.FUNCTIONS]
 
     def first(self, index: int, d: int) -> View:
-        """An operand [directions, samples, hidden] of a direction; zeros where it is absent."""
+        """Return an operand [directions, samples, hidden] of a direction; zeros where it is absent."""
         if not self.n.has(index):
             return constant(np.zeros((self.samples, self.hidden)), "f32")
         return self._at(self._operand(index), d)
@@ -146,7 +146,7 @@ class RecurrentLayer(ABC):
         submit_product(self.n, kernel, rows, panels, [view.expanded(c.shape) for view in others], c)
 
     def activated(self, steps: RegionBuilder, x: int, function: Activation) -> int:
-        """An activation of what is brought into the limits of all."""
+        """Return an activation of what is brought into the limits of all."""
         if self.clip is not None:
             x = steps("clip", x, min=-self.clip, max=self.clip)
         return activation(steps, x, function)
@@ -169,7 +169,7 @@ class RecurrentLayer(ABC):
         return then if self.lengths is None else steps.choice("greater", at, at + 1, then, otherwise)
 
     def kept(self, t: int, d: int, before: View) -> View:
-        """The state after a step whose output is in y: where a sequence is over, the one before."""
+        """Return the state after a step whose output is in y: where a sequence is over, the one before."""
         y = self._at(self._at(self.y, t), d)
         if self.lengths is None:
             return y
@@ -182,7 +182,7 @@ class RecurrentLayer(ABC):
         return self._at(self._at(self.y, t), d)
 
     def sum_of_halves(self, d: int) -> View | None:
-        """The biases of inputs and of states together."""
+        """Return the biases of inputs and of states together."""
         if self.bias is None:
             return None
         bias, half = self._at(self.bias, d), self.bias.shape[1] // 2
@@ -195,7 +195,7 @@ class RecurrentLayer(ABC):
         return self.n.temp((self.samples, columns), "f32")
 
     def _at(self, view: View, index: int) -> View:
-        """What lies at an index of the first dimension."""
+        """Return what lies at an index of the first dimension."""
         found = view.sliced(0, index, 1)
         return replace(found, shape=found.shape[1:], strides=found.strides[1:])
 
@@ -224,7 +224,7 @@ def floats(count: int) -> list[Storage]:
 
 
 def activation(s: RegionBuilder, x: int, function: Activation) -> int:
-    """One of the functions that recurrent layers know.  Raises NotTaken for another."""
+    """Return one of the functions that recurrent layers know.  Raises NotTaken for another."""
     name, alpha, beta = function
     match name:
         case "relu" | "tanh" | "sigmoid" | "softplus":

@@ -20,7 +20,7 @@ _LEAST_DEPTH, _LEAST_COLUMNS = 128, 128
 
 
 def are_scaled(n: Lowering, b: View, columns: int, depth: int, taps: int = 1) -> bool:
-    """Whether a product is one of scaled integers.
+    """Return whether a product is one of scaled integers.
 
     b: the right operand [..., taps and channels, columns].  columns: of the result.  depth: channels of a tap.
     """
@@ -32,5 +32,5 @@ def are_scaled(n: Lowering, b: View, columns: int, depth: int, taps: int = 1) ->
 
 
 def _gains(cpu: Cpu) -> bool:
-    """Whether sums of products of 16-bit integers take less time than those of float32."""
+    """Return whether sums of products of 16-bit integers take less time than those of float32."""
     return cpu.has("avx512vnni") if cpu.vector_bytes == 64 else cpu.vector_bytes == 32

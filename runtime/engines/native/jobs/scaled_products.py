@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def scaled_rows(n: Lowering, a: View) -> View:
-    """Rows a[..., depth] as scaled integers: [..., words of a row]."""
+    """Return rows a[..., depth] as scaled integers: [..., words of a row]."""
     target = n.temp((*a.shape[:-1], row_words(a.shape[-1])), "f32")
     return rewritten_rows(n, a, target, lambda batch: ScaleRows(a.storage, batch, n.cpu.vector_bytes // 4))
 
@@ -74,5 +74,5 @@ def convolve_scaled(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias
 
 
 def source_words(b: View) -> dict[str, Word]:
-    """Where the elements of a right operand b[k, n] were before they were packed."""
+    """Return where the elements of a right operand b[k, n] were before they were packed."""
     return {"source": b, "source_row": b.strides[0] * b.item_bytes, "source_column": b.strides[1] * b.item_bytes}

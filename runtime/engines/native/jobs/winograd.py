@@ -85,7 +85,7 @@ def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling 
 
 
 def _is_tame(w: View) -> bool:
-    """Whether the elements of a constant filter in float32 or bfloat16 are small enough to be added up in any way."""
+    """Return whether the elements of a constant filter in float32 or bfloat16 are small enough to be added up in any way."""
     array = w.buffer.array
     if array is None or not array.size:
         return False
@@ -165,7 +165,7 @@ def _strides(name: str, view: View) -> dict[str, Word]:
 
 
 def _patches(n: Lowering, kernel: Winograd, image: dict[str, Word], split: TileSplit, size: tuple[int, int, int]) -> dict[str, Word]:
-    """The job that prepares patches; gives words that tell where they are.  size: bytes of the images, tiles, channels."""
+    """Return the job that prepares patches; gives words that tell where they are.  size: bytes of the images, tiles, channels."""
     image_bytes, tiles, channels = size
     elements = tiles * channels * kernel.tiles.points
     parts = max(1, min(split.most, elements // split.chunks // _PART_ELEMENTS))
@@ -193,7 +193,7 @@ def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
 
 
 def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> tuple[View, View]:
-    """The filter in panels, and bits of its largest magnitudes."""
+    """Return the filter in panels, and bits of its largest magnitudes."""
     gap = not w.is_constant
     w, taps = _readable(n, w)
     channels, columns = w.shape[2:]
@@ -213,7 +213,7 @@ def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> tuple[View, V
 
 
 def _readable(n: Lowering, w: View) -> tuple[View, int]:
-    """A filter as `WinogradFilter` reads it, and how its taps lie."""
+    """Return a filter as `WinogradFilter` reads it, and how its taps lie."""
     down, across, _, step = w.strides
     if step == 1:
         return w, 0

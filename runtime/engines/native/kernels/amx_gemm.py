@@ -166,7 +166,7 @@ class _Work:
             self.f.store(value, self.f.at(record, i, "i64"))
 
     def _mark(self, base: Value, first: Value, start: Value, count: Value) -> Value:
-        """Whether any row of a block is marked, at any tap."""
+        """Return whether any row of a block is marked, at any tap."""
         f = self.f
         found = f.variable(f.constant(0, "u32"))
         with f.loop(0, self.taps) as tap, f.loop(0, count) as r:

@@ -22,7 +22,7 @@ TILE_BYTES = 1024
 
 
 def chunks_of(depth: int) -> int:
-    """Tiles that hold so many channels."""
+    """Return tiles that hold so many channels."""
     return -(-depth // DEPTH)
 
 
@@ -152,11 +152,11 @@ class PackTiles(JobKernel):
                         self._pairs(f, rows, largest[half], f.at(tile, pair * 64 + half * TILE_BYTES, "i8"))
 
     def _both(self, f: Writer, row: Value, line: Value, half: int, left: Value | None) -> list[Value]:
-        """A channel and the next."""
+        """Return a channel and the next."""
         return [self._read(f, f.at(row, line * i, "i8"), half, left) for i in range(2)]
 
     def _last(self, f: Writer, row: Value, channels: Value, half: int, left: Value | None) -> list[Value]:
-        """A channel without a partner, or none at all: zeros beside it."""
+        """Return a channel without a partner, or none at all: zeros beside it."""
         columns = f.constant(PANEL, "i64") if left is None else left
         there = f.select(channels > 0, columns, f.constant(0, "i64"))
         return [self._read(f, row, half, there), f.constant(0.0, "f32", LANES)]

@@ -59,7 +59,7 @@ def halves(f: Writer, x: Value, parts: int) -> list[Value]:
 
 
 def joined(f: Writer, parts: Sequence[Value], raw: Value) -> Value:
-    """The float32 that the parts were made of, from patterns in the low halves of u32; of two parts, as far as they have it.
+    """Return the float32 that the parts were made of, from patterns in the low halves of u32; of two parts, as far as they have it.
 
     raw: whether they are `halves`, a truth value.
     """

@@ -80,7 +80,7 @@ class Attention(JobKernel):
         return -(-_GROUP // self.scores.rows) * self.scores.rows
 
     def places(self, depth: int, columns: int, key_block: int, rows: int) -> tuple[dict[str, int], int]:
-        """Offsets in scratch memory by the words' names, and its size in bytes.  rows: of a task at most."""
+        """Return offsets in scratch memory by the words' names, and its size in bytes.  rows: of a task at most."""
         width = self.sums.panels(columns) * self.sums.columns
         floats = {
             "keys": key_block * depth,
@@ -160,7 +160,7 @@ class _Attend:
         return f.smaller(seen.get(), all_keys)
 
     def _vectors(self, count: Value) -> Iterator[tuple[Value, Value | None]]:
-        """All whole vectors of so many elements, in a loop, and then the lanes that are left, with their mask."""
+        """Yield all whole vectors of so many elements, in a loop, and then the lanes that are left, with their mask."""
         f = self.f
         whole = count // self.lanes * self.lanes
         with f.loop(0, whole, self.lanes) as i:
@@ -264,7 +264,7 @@ class _Attend:
                     f.store(f.load(f.at(sums, v, "f32"), "f32", block.lanes), f.at(kept, v, "f32"))
 
     def _channels(self, count: Value) -> Value:
-        """Steps of a product over so many channels; where they come in pairs, a last one without another has a zero beside it."""
+        """Return steps of a product over so many channels; where they come in pairs, a last one without another has a zero beside it."""
         return count if self.spec.multiplier == "f32" else (count + 1) // 2
 
     def _operands(self, rows: list[Value], panel: Value, depth: Value) -> Operands:
@@ -298,7 +298,7 @@ class _Attend:
         f.store(top.get(), places[0])
 
     def _masked(self, place: Value, mask: Value | None, column: Value, inside: Value | None) -> Value:
-        """A vector of scores, scaled, plus the mask."""
+        """Return a vector of scores, scaled, plus the mask."""
         f, spec = self.f, self.spec
         found = f.load(place, "f32", self.lanes)
         if spec.multiplier == "bf16":
@@ -308,7 +308,7 @@ class _Attend:
         return found + f.read(f.at(mask, column, spec.mask), spec.mask, self.lanes, inside)
 
     def _base(self, top: Value) -> Value:
-        """What is subtracted from scores: where all are -inf, nothing."""
+        """Return what is subtracted from scores: where all are -inf, nothing."""
         return self.f.select(top.equals(-inf), 0.0, top)
 
     def _exponentials(self, row: Value, keys: Value, state: Value) -> None:

@@ -34,7 +34,7 @@ class CoupleProbabilities(JobKernel):
 
     @staticmethod
     def scratch_bytes(classes: int) -> int:
-        """Bytes of scratch memory that a thread needs."""
+        """Return bytes of scratch memory that a thread needs."""
         return 4 * (classes * classes + 2 * classes)
 
     def emit_job(self, f: Writer, words: Words) -> None:

@@ -61,7 +61,7 @@ class Place(LineKernel):
         return self._extreme(f, folded(f, found[0].get(), lambda a, b: self._extreme(f, a, b)), found[1].get())
 
     def _place_of(self, f: Writer, x: Value, span: tuple[Value, Value], extreme: Value, places: list[LocalVariable]) -> Value:
-        """The first or last of elements [first, last) that is the extreme."""
+        """Return the first or last of elements [first, last) that is the extreme."""
         for variable in places:
             variable.set(self._nowhere(f, variable.type.lanes))
 
@@ -96,7 +96,7 @@ class Place(LineKernel):
         f.write(landed(f, place, self.target), y, self.target, mask)
 
     def _least(self, f: Writer, lanes: int) -> Value:
-        """What every element is as extreme as, at least."""
+        """Return what every element is as extreme as, at least."""
         return limit(f, self.source, self.fn == "max", lanes)
 
     def _nowhere(self, f: Writer, lanes: int) -> Value:
@@ -106,7 +106,7 @@ class Place(LineKernel):
         return f.maximum(a, b) if self.fn == "max" else f.minimum(a, b)
 
     def _is_better(self, value: Value, best: Value) -> Value:
-        """Whether a later element is to be taken instead."""
+        """Return whether a later element is to be taken instead."""
         if self.last:
             better = value >= best if self.fn == "max" else value <= best
             return better | value.differs(value) if value.type.is_float else better
@@ -114,5 +114,5 @@ class Place(LineKernel):
         return better | (value.differs(value) & best.equals(best)) if value.type.is_float else better
 
     def _nearer(self, f: Writer, a: Value, b: Value) -> Value:
-        """The first of two places, or the last."""
+        """Return the first of two places, or the last."""
         return f.larger(a, b) if self.last else f.smaller(a, b)

@@ -58,7 +58,7 @@ class Rounding(JobKernel):
 
     @abstractmethod
     def rounded(self, f: Writer, bits: Value) -> Value:
-        """The patterns of a vector, rounded; what is not there is zero."""
+        """Return the patterns of a vector, rounded; what is not there is zero."""
 
     def cut(self, bits: Value, dropped: int) -> Value:
         """Patterns without their last bits; ties to even."""
@@ -118,7 +118,7 @@ class RoundBlocks(Rounding):
 
 
 def rounding_to(format: str, truncate: bool = False) -> Rounding | None:
-    """The kernel for a format; None if there is none."""
+    """Return the kernel for a format; None if there is none."""
     match format_named(format):
         case NarrowFloatFormat(exponent_bits=exponent_bits, mantissa_bits=mantissa_bits):
             return RoundNarrow(truncate, exponent_bits, mantissa_bits)

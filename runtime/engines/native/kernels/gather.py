@@ -120,7 +120,7 @@ class CheckIndices(JobKernel):
 
 
 def checked(f: Writer, index: Value, size: Value, status: Value) -> Value:
-    """An index as an i64 in [0, size): negative ones count from the end; 0, and the status is set, for one outside."""
+    """Return an index as an i64 in [0, size): negative ones count from the end; 0, and the status is set, for one outside."""
     wide = f.converted(index, "i64" if index.type.is_signed else "u64")
     if index.type.is_signed:
         wide = wide + f.select(wide < 0, size, f.constant(0, "i64"))

@@ -77,7 +77,7 @@ class Block:
         return self.rows * self.columns * 4
 
     def fitted(self, rows: int) -> Block:
-        """The block as wide, and so high that equal parts of so many rows are of `counts`."""
+        """Return the block as wide, and so high that equal parts of so many rows are of `counts`."""
         return replace(self, rows=-(-rows // -(-rows // self.rows)))
 
     def panels(self, columns: int) -> int:
@@ -86,7 +86,7 @@ class Block:
 
 
 def block_for(cpu: Cpu, rows: int, columns: int) -> Block:
-    """The block that computes so many rows and columns at the least cost, padding included."""
+    """Return the block that computes so many rows and columns at the least cost, padding included."""
     return min(_blocks(cpu), key=lambda block: _cost(block, columns)).fitted(rows)
 
 
@@ -149,7 +149,7 @@ class Ahead:
 
 
 def fetches_panels(cpu: Cpu) -> bool:
-    """Whether products fetch panels before they are multiplied."""
+    """Return whether products fetch panels before they are multiplied."""
     return cpu.vector_bytes == 32
 
 

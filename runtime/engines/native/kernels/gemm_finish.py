@@ -61,7 +61,7 @@ def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], 
 
 
 def masks_are_cheap(f: Writer) -> bool:
-    """Whether a part of a vector is written as fast as all of it; elsewhere masks also cost registers that products need."""
+    """Return whether a part of a vector is written as fast as all of it; elsewhere masks also cost registers that products need."""
     return f.cpu.vector_bytes == 64
 
 
@@ -76,7 +76,7 @@ def emit_fetch(f: Writer, finish: Finish, rows: Mapping[str, Value], start: Valu
 
 
 def is_short(region: Region) -> bool:
-    """Whether the code of a region is short enough to be written once for each vector of a block of sums."""
+    """Return whether the code of a region is short enough to be written once for each vector of a block of sums."""
     return len(region.steps) <= _SHORT_STEPS and all(step.fn in _SHORT and step.storage == "f32" for step in region.steps)
 
 

@@ -43,7 +43,7 @@ class Rows(ABC):
 
     @abstractmethod
     def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
-        """The address of row r of these."""
+        """Return the address of row r of these."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Grouped(WindowKernel):
         return [total.get() for total in sums]
 
     def _spread(self, f: Writer, pixel: Value, channel: Value, member: int | Value) -> Value:
-        """A channel of the group in all lanes of its group; given as a number where a vector holds several groups."""
+        """Return a channel of the group in all lanes of its group; given as a number where a vector holds several groups."""
         lanes, group = self.block.lanes, self.group
         if isinstance(member, int):
             value = f.read(f.at(pixel, channel, self.source), self.source, lanes)

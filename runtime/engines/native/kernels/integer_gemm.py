@@ -30,7 +30,7 @@ def channels_of(factor: Factor) -> int:
 
 
 def integer_block(cpu: Cpu, rows: int, columns: int) -> Block:
-    """The block for so many rows and columns: some registers must be left for products before they are added, and for addresses."""
+    """Return the block for so many rows and columns: some registers must be left for products before they are added, and for addresses."""
     found = block_for(cpu, rows, columns)
     registers = 32 if cpu.vector_bytes == 64 or cpu.arch == "aarch64" else 16
     if found.rows * found.vectors + 2 * found.vectors <= registers and found.rows <= registers // 2:

@@ -37,7 +37,7 @@ class Kernel(ABC):
         return f"{type(self).__name__}_{hashlib.sha256(self.key.encode()).hexdigest()[:16]}"
 
     def llvm_ir(self, cpu: Cpu) -> str:
-        """The module of its one function."""
+        """Return the module of its one function."""
         from ttc.runtime.engines.native.ir.writer import Writer
 
         writer = Writer(self.symbol, cpu)

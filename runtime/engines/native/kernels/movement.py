@@ -203,13 +203,13 @@ def _share(words: Words, dim: str, part: Value) -> tuple[Value, Value]:
 
 
 def _word(storage: Storage) -> Storage:
-    """An unsigned integer of the size of an element: any pattern moves unchanged."""
+    """Return an unsigned integer of the size of an element: any pattern moves unchanged."""
     found: dict[int, Storage] = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
     return found[STORAGE_BYTES[storage]]
 
 
 def _gathered(f: Writer, vectors: list[Value], wanted: list[tuple[int, int]]) -> Value:
-    """The lanes (number of the vector, lane) in their order."""
+    """Return the lanes (number of the vector, lane) in their order."""
     lanes = len(wanted)
     found = vectors[0]
     for number, vector in enumerate(vectors):

@@ -103,7 +103,7 @@ class RowSums:
         self._total = f.variable(f.constant(0.0, "f64"))
 
     def emit(self, row: Value, storage: Storage, length: Value, add: Add) -> Value:
-        """The sum over elements of a row, as a float64."""
+        """Return the sum over elements of a row, as a float64."""
         f = self._f
         self._total.set(0.0)
         with f.loop(0, length, _PART) as first:

@@ -97,13 +97,13 @@ class Order(JobKernel):
         return source.get()
 
     def _entry(self, f: Writer, words: Words, x: Value, index: Value) -> Value:
-        """The element and its place, as one number."""
+        """Return the element and its place, as one number."""
         found = f.read(f.at(x, index * words["x_step"], "i8"), self.source)
         key = self._key(f, found)
         return (f.converted(key, "u64") << 32) | f.converted(index, "u64")
 
     def _key(self, f: Writer, x: Value) -> Value:
-        """An integer whose order is that of the elements."""
+        """Return an integer whose order is that of the elements."""
         if not x.type.is_float:
             wide = f.converted(x, "i32" if x.type.is_signed else "u32")
             wide = f.inverted(wide) if self.largest else wide

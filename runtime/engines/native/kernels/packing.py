@@ -69,7 +69,7 @@ class Packing(JobKernel):
 
     @abstractmethod
     def ahead(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, turn: Value) -> tuple[Value, Value]:
-        """What to fetch of a panel's source while others are multiplied: its first address, and bytes a channel.
+        """Return what to fetch of a panel's source while others are multiplied: its first address, and bytes a channel.
 
         turn: counts blocks of rows that are multiplied meanwhile, each of which fetches another part, or nothing new.
         """
@@ -181,7 +181,7 @@ class PackColumns(Packing):
 
 
 def transposed(f: Writer, rows: list[Value]) -> list[Value]:
-    """A square of vectors, transposed, in log2 rounds, each of one instruction a row.
+    """Return a square of vectors, transposed, in log2 rounds, each of one instruction a row.
 
     First blocks are exchanged between rows, down to 4 by 4 elements; these, of 32 bits, lie within 16 bytes, where vectors of 32 and 64
     bytes shuffle at once.

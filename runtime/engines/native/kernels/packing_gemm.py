@@ -42,7 +42,7 @@ class PackingGemm(Gemm):
         return (*super().names, "line")
 
     def panel_bytes(self, depth: int) -> int:
-        """Bytes of a panel in scratch memory."""
+        """Return bytes of a panel in scratch memory."""
         return -(-depth * self.block.columns * 4 // ALIGNMENT) * ALIGNMENT
 
     def scratch_bytes(self, depth: int, taps: int) -> int:

@@ -77,7 +77,7 @@ class AveragePool(WindowKernel):
 def _combined(
     kernel: WindowKernel, f: Writer, table: Value, channel: Value, first: Value, join: Callable[[Value, Value], Value]
 ) -> list[Value]:
-    """All elements of each window, joined one after the other to the first value."""
+    """Return all elements of each window, joined one after the other to the first value."""
     found = [f.variable(first) for _ in range(kernel.block.windows)]
 
     def row(_: Value) -> Visit:

@@ -114,7 +114,7 @@ class ReduceRows(Reduce):
             self.store(f, result, y, words["count"])
 
     def _part(self, f: Writer, row: Value, span: tuple[Value, Value], parts: Sequence[LocalVariable], single: LocalVariable) -> Value:
-        """The total of elements [first, last) of a row."""
+        """Return the total of elements [first, last) of a row."""
         first, last = span
         for part in parts:
             part.set(self.neutral(f, f.lanes))
@@ -202,7 +202,7 @@ class ReduceColumns(Reduce):
 
 
 def limit(f: Writer, storage: Storage, least: bool, lanes: int) -> Value:
-    """The least, or the largest, number of a storage."""
+    """Return the least, or the largest, number of a storage."""
     from ttc.runtime.engines.native.ir.regions import computed_type
 
     dtype = array_dtype(storage)
@@ -212,7 +212,7 @@ def limit(f: Writer, storage: Storage, least: bool, lanes: int) -> Value:
 
 
 def folded(f: Writer, vector: Value, join: Callable[[Value, Value], Value]) -> Value:
-    """All lanes in one, halves joined pairwise."""
+    """Return all lanes in one, halves joined pairwise."""
     lanes = vector.type.lanes
     while lanes > 2:
         lanes //= 2

@@ -100,7 +100,7 @@ class GridSample(JobKernel):
     # ---- one dimension -----------------------------------------------------------------------------------------------------------------
 
     def _neighbours(self, f: Writer, at: Value, size: Value) -> list[tuple[Value, Value]]:
-        """Places and weights, in float64, of what a position in [-1, 1] meets."""
+        """Return places and weights, in float64, of what a position in [-1, 1] meets."""
         at = (at + 1.0) * 0.5 * (size - 1.0) if self.align_corners else ((at + 1.0) * size - 1.0) * 0.5
         at = f.whole("rint", at) if self.mode == "nearest" else at
         at = self._inside(f, f.smaller(f.larger(f.select(at.equals(at), at, -1.0), -_FAR), _FAR), size)
@@ -127,7 +127,7 @@ class GridSample(JobKernel):
         return f.select(distance <= 1.0, near, f.select(distance < 2.0, far, 0.0))
 
     def _inside(self, f: Writer, at: Value, size: Value) -> Value:
-        """A position beyond the border clamped or reflected; of a cubic one the neighbours are clamped."""
+        """Return a position beyond the border clamped or reflected; of a cubic one the neighbours are clamped."""
         if self.padding == "zeros" or (self.padding == "border" and self.mode == "cubic"):
             return f.smaller(f.larger(at, -4.0), size + 4.0)
         moved = self._reflected(f, at, size) if self.padding == "reflection" else f.smaller(f.larger(at, 0.0), size - 1.0)

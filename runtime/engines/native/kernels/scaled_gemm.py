@@ -106,7 +106,7 @@ class ScaledGemm(Gemm):
 
 
 def _any_nan(f: Writer, vectors: Sequence[Value]) -> Value:
-    """Whether any lane of any vector is NaN."""
+    """Return whether any lane of any vector is NaN."""
     found = [vector.differs(vector) for vector in vectors]
     total = found[0]
     for other in found[1:]:

@@ -156,7 +156,7 @@ class ScalePanels(JobKernel):
                 f.store(row, f.at(f.scratch, (r + i) * self.columns + v, "f32"))
 
     def _read(self, f: Writer, source: Value, count: Value) -> LocalVariable:
-        """A vector of which so many elements exist; zeros stand for the others."""
+        """Return a vector of which so many elements exist; zeros stand for the others."""
         found = f.variable(f.constant(0.0, "f32", self.lanes))
         with f.choice(count >= self.lanes) as (whole, part):
             with whole:

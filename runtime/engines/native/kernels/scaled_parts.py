@@ -57,7 +57,7 @@ class Scale:
 
 
 def top_of(f: Writer, numbers: Sequence[Value]) -> Value:
-    """The largest magnitudes, lane by lane, as patterns (u32)."""
+    """Return the largest magnitudes, lane by lane, as patterns (u32)."""
     return reduce(f.larger, map(f.magnitude, numbers))
 
 
@@ -77,7 +77,7 @@ def scale_of(f: Writer, top: Value, norm_squared: Value, inverse: Value) -> Scal
 
 
 def inverse_of(f: Writer, top: Value) -> Value:
-    """What makes the largest magnitude 1; 0 where all is zero, or where the run cannot be scaled."""
+    """Return what makes the largest magnitude 1; 0 where all is zero, or where the run cannot be scaled."""
     usable = _is_usable(top)
     one = f.constant(1.0, "f32", top.type.lanes)
     return f.select(usable, one / f.select(usable, f.bits(top, "f32"), one), 0.0)

@@ -26,6 +26,6 @@ class Shares:
 
 
 def shares_of(count: Value, parts: Value) -> Shares:
-    """One division, for all of the parts."""
+    """Return one division, for all of the parts."""
     least = count // parts
     return Shares(least, count - least * parts)

@@ -70,7 +70,7 @@ class Softmax(LineKernel):
         over_columns(f, zero, length, finish)
 
     def _top_of_row(self, f: Writer, x: Value, length: Value) -> Value:
-        """The largest element; a NaN may be left out: it makes the sum one."""
+        """Return the largest element; a NaN may be left out: it makes the sum one."""
         tops = [f.variable(limit(f, self.source, True, f.lanes)) for _ in range(_UNROLLED)]
         single = f.variable(limit(f, self.source, True, 1))
         for top in (*tops, single):

@@ -149,7 +149,7 @@ def _close(f: Writer, pool: Value) -> None:
 
 
 def _may_enter(state: Value, seen: Value) -> Value:
-    """Whether a job is open that is not the one seen last: 1 or 0.  seen: the upper half of a state."""
+    """Return whether a job is open that is not the one seen last: 1 or 0.  seen: the upper half of a state."""
     return ((state & OPEN).differs(0)) & ((state >> 32).differs(seen))
 
 

@@ -29,7 +29,7 @@ _INFINITY, _NAN = float("inf"), float("nan")
 
 
 def record_bytes(computed: Computed) -> int:
-    """Bytes of a record: the split, then three numbers of 4 bytes."""
+    """Return bytes of a record: the split, then three numbers of 4 bytes."""
     return 16 if computed == "f32" else 24
 
 
@@ -103,7 +103,7 @@ class PackTrees(JobKernel):
         return f.select(known, f.select(is_node, branch, words["count"] + leaf), otherwise)
 
     def _below(self, f: Writer, value: Value) -> Value:
-        """The largest number below; infinity for NaN, which nothing is to be above; NaN below all numbers."""
+        """Return the largest number below; infinity for NaN, which nothing is to be above; NaN below all numbers."""
         bits = f.bits(value, _BITS[self.computed])
         smallest = f.bits(f.constant(0, _BITS[self.computed]) - ((1 << (8 * STORAGE_BYTES[self.computed] - 1)) - 1), self.computed)
         moved = f.bits(f.select(value > 0.0, bits - 1, bits + 1), self.computed)
@@ -203,7 +203,7 @@ class WalkTrees(JobKernel):
             f.store(nothing, f.at(totals, i, self.computed))
 
     def _walk(self, f: Writer, words: Words, x: Value, roots: Value) -> list[Value]:
-        """Places of the leaves that some rows reach in some trees, row by row."""
+        """Return places of the leaves that some rows reach in some trees, row by row."""
         records, size = words.pointer("records"), record_bytes(self.computed)
         firsts = [f.converted(f.load(f.at(roots, i, "i32"), "i32"), "i64") for i in range(self.trees)]
         at = [f.variable(first) for _ in range(self.together) for first in firsts]

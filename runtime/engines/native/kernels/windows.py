@@ -101,17 +101,17 @@ class WindowKernel(JobKernel):
 
     @abstractmethod
     def neutral(self, f: Writer) -> Value:
-        """What stands outside the image, as memory holds it."""
+        """Return what stands outside the image, as memory holds it."""
 
     @abstractmethod
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
-        """The function of each window of a block, for a vector of channels.  table: addresses of the block's elements."""
+        """Return the function of each window of a block, for a vector of channels.  table: addresses of the block's elements."""
 
     def prepare(self, f: Writer, words: Words, place: BlockPlace, memory: Value) -> None:
         """What is computed once a block; `memory` is after the table, and holds 8 bytes a window."""
 
     def outside(self, words: Words) -> Value:
-        """How many elements stand for one outside the image."""
+        """Return how many elements stand for one outside the image."""
         return words["channels"]
 
     @property

@@ -79,7 +79,7 @@ class WinogradFilter(JobKernel):
         return [f.read(filter_address(f, words, tap, c, column), self.source, self.lanes, mask) for tap in taps]
 
     def _near(self, f: Writer, words: Words, c: Value, column: Value) -> list[Value]:
-        """A vector of columns at each tap, of taps that lie side by side: squares are transposed in registers.
+        """Return a vector of columns at each tap, of taps that lie side by side: squares are transposed in registers.
 
         Behind the last column it is repeated.
         """

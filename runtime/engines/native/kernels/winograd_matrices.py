@@ -88,7 +88,7 @@ def combined(f: Writer, matrix: Matrix, vectors: Sequence[Value]) -> list[Value]
 
 
 def _is_mirror(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether they agree but for signs, in at least two columns without and one with a change of sign, or the other way round."""
+    """Return whether they agree but for signs, in at least two columns without and one with a change of sign, or the other way round."""
     if any(abs(x) != abs(y) for x, y in zip(a, b, strict=True)):
         return False
     same = sum(x == y != 0 for x, y in zip(a, b, strict=True))
@@ -97,7 +97,7 @@ def _is_mirror(a: Sequence[float], b: Sequence[float]) -> bool:
 
 
 def _sum(f: Writer, row: Sequence[float], vectors: Sequence[Value]) -> Value:
-    """The vectors times their coefficients; those with coefficients of one come first."""
+    """Return the vectors times their coefficients; those with coefficients of one come first."""
     terms = sorted(((c, v) for c, v in zip(row, vectors, strict=True) if c != 0), key=lambda term: (abs(term[0]) != 1, term[0] < 0))
     (first, total), *rest = terms
     if first != 1:

@@ -57,7 +57,7 @@ class Tiles:
         return 0 if self.lanes == 16 else ALIGNMENT // 4
 
     def step(self, tiles: Value, width: Value | int) -> Value:
-        """Elements from one point to the next of so many tiles' rows, each of a width."""
+        """Return elements from one point to the next of so many tiles' rows, each of a width."""
         return tiles * width + self.gap
 
     def elements(self, tiles: int, width: int) -> int:

@@ -44,19 +44,19 @@ class Words:
 
 
 def words_of(names: Sequence[str], values: Mapping[str, Word]) -> tuple[Word, ...]:
-    """The words of a job in the order of their names.  Raises E0901 unless there is one for each name and no other."""
+    """Return the words of a job in the order of their names.  Raises E0901 unless there is one for each name and no other."""
     if set(names) != set(values):
         raise Error("E0901", f"internal error: words of a job differ from its kernel's: {sorted(set(names) ^ set(values))}")
     return tuple(values[name] for name in names)
 
 
 def batch_names(tensors: Sequence[str], dimensions: int) -> tuple[str, ...]:
-    """Names of the words of a batch, its slowest dimension first: the size, and the stride of each tensor in bytes."""
+    """Return names of the words of a batch, its slowest dimension first: the size, and the stride of each tensor in bytes."""
     return tuple(f"{name}_batch{i}" for i in range(dimensions) for name in ("size", *tensors))
 
 
 def batch_words(tensors: Sequence[str], dims: Sequence[Sequence[int]]) -> dict[str, Word]:
-    """The words of these names, given the numbers of each dimension."""
+    """Return the words of these names, given the numbers of each dimension."""
     return {f"{name}_batch{i}": number for i, dim in enumerate(dims) for name, number in zip(("size", *tensors), dim, strict=True)}
 
 

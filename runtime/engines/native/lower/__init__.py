@@ -55,5 +55,5 @@ def takes_region(lower: _LowerT) -> _LowerT:
 
 
 def can_take_region(op: str) -> bool:
-    """Whether the lowering of an op, by its full name, takes regions."""
+    """Return whether the lowering of an op, by its full name, takes regions."""
     return lowering_of(op) in _TAKE_REGIONS

@@ -80,7 +80,7 @@ def attention(n: Lowering) -> None:
 
 
 def _rows(n: Lowering, view: View) -> View:
-    """A tensor that the kernel reads: numbers, each row dense."""
+    """Return a tensor that the kernel reads: numbers, each row dense."""
     if view.storage not in FLOATS:
         raise NotTaken(f"operands in {view.storage}")
     return view if view.strides[-1] == 1 or (view.shape[-1] == 1 and view.strides[-1] != 0) else n.densified(view)
@@ -93,6 +93,6 @@ def _chunks(rows: int, matrices: int) -> int:
 
 
 def _key_block(keys: int, most: int, columns: int) -> int:
-    """Keys of a block: all alike, of whole panels."""
+    """Return keys of a block: all alike, of whole panels."""
     blocks = -(-keys // most)
     return -(-keys // blocks // columns) * columns

@@ -131,7 +131,7 @@ def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias: View
 
 
 def _forward(n: Lowering, w: View, groups: int) -> View:
-    """A filter [kh, kw, o / groups, i] of a transposed convolution as that of a convolution: [kh, kw, i / groups, o], dense."""
+    """Return a filter [kh, kw, o / groups, i] of a transposed convolution as that of a convolution: [kh, kw, i / groups, o], dense."""
     kh, kw, outputs, inputs = w.shape
     split = n.densified(w).reshaped((kh, kw, outputs, groups, inputs // groups))
     found = None if split is None else n.densified(split.permuted((0, 1, 4, 3, 2))).reshaped((kh, kw, inputs // groups, groups * outputs))
@@ -201,7 +201,7 @@ def _groups(n: Lowering) -> int:
 
 
 def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], given: Multiplier | None = None) -> tuple[Images, View, Multiplier]:
-    """What the windows see, the filter that fits it, and how they are multiplied: as is given, if it is."""
+    """Return what the windows see, the filter that fits it, and how they are multiplied: as is given, if it is."""
     channels, depth = x.shape[3], w.shape[2]
     multiplier = given or multiplier_of(n, 2)
     if depth == channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1:
@@ -226,7 +226,7 @@ class _Phase:
 
 
 def _phases(axis: Axis) -> list[_Phase]:
-    """The windows of a transposed convolution by the taps that they meet, each as windows over the input.
+    """Return the windows of a transposed convolution by the taps that they meet, each as windows over the input.
 
     Result y meets element (y + before - tap * dilation) / stride where that is whole.  Where it never is, windows lie outside.
     """

@@ -48,7 +48,7 @@ def matmul(n: Lowering) -> None:
 
 
 def _matrix(n: Lowering, index: int, flag: str) -> View:
-    """An operand [batch..., rows, columns] as it is multiplied."""
+    """Return an operand [batch..., rows, columns] as it is multiplied."""
     view = n.operand(index)
     if len(view.shape) < 2:
         raise NotTaken("an operand that is no matrix")
@@ -79,7 +79,7 @@ def _reshaped(n: Lowering, view: View, shape: tuple[int, ...]) -> View:
 
 
 def _rows(a: View, b: View) -> int:
-    """Rows that meet the same right operand: those of a batch too, if b has none."""
+    """Return rows that meet the same right operand: those of a batch too, if b has none."""
     rows = a.shape[-2]
     if all(size == 1 for size in b.shape[:-2]):
         for size in a.shape[:-2]:

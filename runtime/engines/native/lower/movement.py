@@ -131,7 +131,7 @@ def _blocks(n: Lowering, x: View, grid: tuple[int, ...], block: tuple[int, ...],
 
 
 def _movable(n: Lowering, index: int) -> View:
-    """An operand whose elements a copy takes to the result: equal numbers, or floats that are rounded to it."""
+    """Return an operand whose elements a copy takes to the result: equal numbers, or floats that are rounded to it."""
     x, storage = n.operand(index), n.result_storage()
     if x.storage != storage and not (x.storage in FLOATS and storage in FLOATS):
         raise NotTaken(f"{x.storage} into {storage}")
@@ -139,7 +139,7 @@ def _movable(n: Lowering, index: int) -> View:
 
 
 def _numbers(n: Lowering, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """An attribute of one or more integers."""
+    """Return an attribute of one or more integers."""
     found = n.attr(name, default)
     found = found if isinstance(found, tuple) else (found,)
     if not all(isinstance(i, int) for i in found):
@@ -154,7 +154,7 @@ def _tiled(x: View, tile: tuple[int, ...]) -> View:
 
 
 def _split(x: View, shape: tuple[int, ...]) -> View:
-    """A dense view in another shape."""
+    """Return a dense view in another shape."""
     found = x.reshaped(shape) if prod(shape) == x.elements else None
     if found is None:
         raise NotTaken("a shape that does not fit")

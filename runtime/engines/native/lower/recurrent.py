@@ -167,5 +167,5 @@ class _Lstm(RecurrentLayer):
         return [self.kept(t, d, h), self._memory]
 
     def _seen(self, steps: RegionBuilder, gate: int, memory: int, peephole: int) -> int:
-        """A gate that may see the memory."""
+        """Return a gate that may see the memory."""
         return steps("add", gate, steps("mul", peephole, memory)) if self._peepholes else gate

@@ -60,7 +60,7 @@ def _total_storage(storage: Storage) -> Storage:
 
 
 def _split_axis(x: View, reduced: Sequence[int]) -> tuple[int, int] | None:
-    """The reduced axis to be cut, and into how many parts; None if that is not worth while, or no size has a divisor."""
+    """Return the reduced axis to be cut, and into how many parts; None if that is not worth while, or no size has a divisor."""
     kept = prod(size for i, size in enumerate(x.shape) if i not in reduced)
     if x.elements < _SPLIT_ELEMENTS or kept >= _FEW_TASKS * _COLUMNS:
         return None

@@ -39,7 +39,7 @@ def resize(n: Lowering) -> None:
 
 
 def _sampling(n: Lowering, x: View, axis: int) -> Sampling | None:
-    """How a dimension is sampled; None if it stays."""
+    """Return how a dimension is sampled; None if it stays."""
     rank, size = len(x.shape), x.shape[axis]
     sizes, scales, window = (_numbers(n, name) for name in ("sizes", "scales", "window"))
     count, scale, start, end = sizes[axis], scales[axis], window[axis], window[rank + axis]

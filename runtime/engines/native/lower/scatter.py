@@ -74,7 +74,7 @@ def _operands(n: Lowering) -> tuple[kernels.Reduction, View, View]:
 
 
 def _status(n: Lowering, indices: View, sizes: Sequence[int]) -> list[View]:
-    """The status, if the job that writes elements may set it.
+    """Return the status, if the job that writes elements may set it.
 
     Where entries of the caller are changed a job before it looks at the indices: a run that fails then does so before it has changed any.
     """
@@ -88,7 +88,7 @@ def _status(n: Lowering, indices: View, sizes: Sequence[int]) -> list[View]:
 
 
 def _copied(n: Lowering, reduction: str) -> View:
-    """The operand where it is changed: floats in float32 if several numbers may be combined, since only the result is rounded."""
+    """Return the operand where it is changed: floats in float32 if several numbers may be combined, since only the result is rounded."""
     x, storage = n.operand(0), n.result_storage()
     if x.storage != storage and not (x.storage in FLOATS and storage in FLOATS):
         raise NotTaken(f"{x.storage} into {storage}")

@@ -68,7 +68,7 @@ def tree_ensemble(n: Lowering) -> None:
 
 
 def _computed(n: Lowering, *views: View) -> Literal["f32", "f64"]:
-    """The type of splits and sums.  Raises NotTaken where operands are of two."""
+    """Return the type of splits and sums.  Raises NotTaken where operands are of two."""
     wide = {view.storage == "f64" for view in views} | {n.result_storage() == "f64"}
     if len(wide) > 1 or any(view.storage not in (*FLOATS, "f64") for view in views):
         raise NotTaken(" and ".join(view.storage for view in views))

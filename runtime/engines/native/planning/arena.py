@@ -61,7 +61,7 @@ class _Placed:
             self._part.setdefault(node, []).append(place)
 
     def alive(self, first: int, last: int) -> set[tuple[int, int]]:
-        """Places that are taken at some step from one to another, both included."""
+        """Return places that are taken at some step from one to another, both included."""
         nodes, above = self._nodes(first, last)
         found: set[tuple[int, int]] = set()
         for node in nodes:
@@ -71,7 +71,7 @@ class _Placed:
         return found
 
     def _nodes(self, first: int, last: int) -> tuple[list[int], set[int]]:
-        """The largest nodes that make up a range of steps, and all nodes above them."""
+        """Return the largest nodes that make up a range of steps, and all nodes above them."""
         nodes: list[int] = []
         low, high = first + self._leaves, last + 1 + self._leaves
         while low < high:
@@ -92,13 +92,13 @@ class _Placed:
 
 
 def _pairs(spans: Sequence[tuple[int, int]]) -> int:
-    """Pairs of lifetimes that have a step in common."""
+    """Return pairs of lifetimes that have a step in common."""
     firsts = sorted(first for first, _ in spans)
     return sum(bisect_right(firsts, last) for _, last in spans) - len(spans) * (len(spans) + 1) // 2
 
 
 def _as_born(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
-    """Places in the order of birth, each the lowest hole that is large enough."""
+    """Return places in the order of birth, each the lowest hole that is large enough."""
     holes: list[tuple[int, int]] = []
     dying: list[tuple[int, int, int]] = []  # last step, place
     offsets: dict[Buffer, int] = {}
@@ -133,7 +133,7 @@ def _give_back(holes: list[tuple[int, int]], low: int, high: int) -> None:
 
 
 def lower_bound(lifetimes: Mapping[Buffer, tuple[int, int]]) -> int:
-    """Bytes alive at the step where most are: no plan takes less."""
+    """Return bytes alive at the step where most are: no plan takes less."""
     changes: dict[int, int] = {}
     for buffer, (first, last) in lifetimes.items():
         changes[first] = changes.get(first, 0) + _rounded(buffer.size_bytes)

@@ -49,7 +49,7 @@ class _Access:
 
 
 def use_of(step: Step, truths: Sequence[View]) -> StepUse:
-    """What a step uses.  truths: the values that decide whether it runs."""
+    """Return what a step uses.  truths: the values that decide whether it runs."""
     reads, writes = buffers_of(step)
     conditions = (view.buffer for view in truths)
     return StepUse(step, tuple(dict.fromkeys((*reads, *conditions))), tuple(dict.fromkeys(writes)), bool(truths))
@@ -68,7 +68,7 @@ def may_be_in_place(written: Sequence[Written], bound: Mapping[str, View | None]
 def reordered(
     uses: Sequence[StepUse], written: Sequence[Written], bound: Mapping[str, View | None], pairs: Mapping[str, str]
 ) -> list[StepUse]:
-    """The steps such that results can be written over entries where that is possible; as they are if all can be.
+    """Return the steps such that results can be written over entries where that is possible; as they are if all can be.
 
     Args:    pairs: by the queue of a result, the queue of the entry that it replaces.
     """
@@ -145,7 +145,7 @@ class InPlaces:
         return self._accesses.setdefault(buffer, _Access())
 
     def _job_numbers(self) -> list[int]:
-        """How many jobs there are before each step."""
+        """Return how many jobs there are before each step."""
         counts = [0]
         for use in self._uses:
             counts.append(counts[-1] + (not isinstance(use.step, PythonStep)))
@@ -156,7 +156,7 @@ class InPlaces:
         return dict.fromkeys(buffer for number in writes for buffer in self._uses[number].reads if buffer in queues)
 
     def _over(self, result: View, entry: Buffer) -> tuple[int, ...] | None:
-        """The steps that copy an entry to the same places of a result; None if the result may not lie over the entry."""
+        """Return the steps that copy an entry to the same places of a result; None if the result may not lie over the entry."""
         writes = self._access(result.buffer).writes
         late = [number for number in self._access(entry).reads if number >= writes[0]]
         if result.buffer.size_bytes != entry.size_bytes or not set(late) <= set(writes) or not self._pieces_apart(writes, late):
@@ -165,7 +165,7 @@ class InPlaces:
         return None if None in kinds.values() else tuple(number for number, kind in kinds.items() if kind == "copy")
 
     def _pieces_apart(self, writes: Sequence[int], late: Sequence[int]) -> bool:
-        """Whether steps that read an entry where they write find it there: no step before them has written to that place."""
+        """Return whether steps that read an entry where they write find it there: no step before them has written to that place."""
         if late == [writes[0]]:
             return True
         if len(writes) > _MOST_PIECES:
@@ -191,7 +191,7 @@ class InPlaces:
 
 
 def _is_elementwise(job: Job, sources: Sequence[View]) -> bool:
-    """Whether a job reads an element of these views just before it writes the one of its result, and at no other time.
+    """Return whether a job reads an element of these views just before it writes the one of its result, and at no other time.
 
     Matrix products hold sums in registers and scratch memory; what is added to them is read when they are done.
     """
@@ -202,7 +202,7 @@ def _is_elementwise(job: Job, sources: Sequence[View]) -> bool:
 
 
 def _lies_like(source: View, target: View) -> bool:
-    """Whether elements lie in one buffer where the same elements lie in the other."""
+    """Return whether elements lie in one buffer where the same elements lie in the other."""
     return (source.shape, source.item_bytes, source.offset, source.merged()) == (
         target.shape,
         target.item_bytes,
@@ -212,7 +212,7 @@ def _lies_like(source: View, target: View) -> bool:
 
 
 def _apart(a: View, b: View) -> bool:
-    """Whether two views of a buffer are known to have no element in common: runs one after the other, or of other columns."""
+    """Return whether two views of a buffer are known to have no element in common: runs one after the other, or of other columns."""
     (first, last), (start, end) = sorted((_extent(a), _extent(b)))
     if last < start:
         return True
@@ -231,7 +231,7 @@ def _apart(a: View, b: View) -> bool:
 
 
 def _extent(view: View) -> tuple[int, int]:
-    """The first and the last byte of a view."""
+    """Return the first and the last byte of a view."""
     steps = [(size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True)]
     low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
     return (view.offset + low) * view.item_bytes, (view.offset + high + 1) * view.item_bytes - 1

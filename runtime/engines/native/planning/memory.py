@@ -34,5 +34,5 @@ def aligned_bytes(count: int) -> NDArray[np.uint8]:
 
 
 def new_array(shape: Sequence[int], dtype: np.dtype) -> NDArray:
-    """An array to be given away, not yet written.  Raises MemoryError."""
+    """Return an array to be given away, not yet written.  Raises MemoryError."""
     return np.empty(tuple(shape), dtype)

@@ -116,7 +116,7 @@ def _with_head(head: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 
 def _head_of(data: bytes) -> tuple[dict[str, Any], int]:
-    """The head, and where it ends."""
+    """Return the head, and where it ends."""
     end = _WORD.itemsize + int.from_bytes(data[: _WORD.itemsize], "little")
     return json.loads(data[_WORD.itemsize : end]), end
 

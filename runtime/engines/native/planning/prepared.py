@@ -118,7 +118,7 @@ class Prepared:
     packing: ConstantJobs
 
     def buffers(self) -> Iterator[Buffer]:
-        """All that it names, some of them more than once."""
+        """Yield all that it names, some of them more than once."""
         yield from self.layout.arena.offsets
         truths = (view for segment in self.layout.segments for view, _ in segment.conditions)
         for view in (*self.layout.bound.values(), *(written.view for written in self.layout.written), *truths):

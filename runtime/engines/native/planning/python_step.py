@@ -58,7 +58,7 @@ class PythonStep:
         return results
 
     def _planned(self, operands: Sequence[NDArray]) -> list[NDArray]:
-        """What an op gives whose regions are planned."""
+        """Return what an op gives whose regions are planned."""
         given, work = iter(operands), self.node.work
         every = [None if value is None else next(given) for value in self.node.operands]
         return list(kernel(work.op)(*every, **work.attrs, bodies=tuple(self.bodies)))
@@ -69,7 +69,7 @@ class PythonStep:
         return run_unrounded if self.node.unrounded else run_work
 
     def _ready(self, resolve: Resolver) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
-        """The node with its kernel looked up, where that can be done once for all runs, whose constants are the same."""
+        """Return the node with its kernel looked up, where that can be done once for all runs, whose constants are the same."""
         if "_made" not in self.__dict__:
             self.__dict__["_made"] = ready(self.node.work, self._execute, resolve)
         return self.__dict__["_made"]
@@ -80,7 +80,7 @@ class PythonStep:
         return self.node.work.op == "ttc.constant" and self.targets == (None,)
 
     def held(self, resolve: Resolver) -> NDArray:
-        """The result of a constant, computed once; nobody can change it."""
+        """Return the result of a constant, computed once; nobody can change it."""
         found = self.__dict__.get("_value")
         if found is None:
             found = self.evaluated((), resolve)[0].copy()
@@ -104,5 +104,5 @@ class PythonStep:
 
 
 def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
-    """Whether a shape is the one announced; -1 stands for any size."""
+    """Return whether a shape is the one announced; -1 stands for any size."""
     return len(shape) == len(wanted) and all(d in (-1, n) for d, n in zip(wanted, shape, strict=True))

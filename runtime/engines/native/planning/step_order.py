@@ -37,7 +37,7 @@ class Used(Protocol):
 
 
 def in_order(uses: Sequence[Used], wishes: Sequence[Wish], fails: Sequence[int]) -> list[int]:
-    """The numbers of the steps in an order in which values are as they are now.
+    """Return the numbers of the steps in an order in which values are as they are now.
 
     Steps stay in their order, but that those with a wish wait for others; wishes that contradict each other, or what steps need, are not
     granted.  fails: steps that can fail.
@@ -110,7 +110,7 @@ class _Walk:
 
 
 def _needs(uses: Sequence[Used]) -> list[set[int]]:
-    """The steps that each must come after: writers of what it reads, users of what it writes; steps in Python keep their order."""
+    """Return the steps that each must come after: writers of what it reads, users of what it writes; steps in Python keep their order."""
     found: list[set[int]] = []
     writer: dict[Buffer, int] = {}
     readers: dict[Buffer, list[int]] = {}

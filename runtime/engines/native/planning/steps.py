@@ -21,5 +21,5 @@ def buffers_of(step: Step) -> tuple[list[Buffer], list[Buffer]]:
 
 
 def can_fail(step: Step) -> bool:
-    """Whether a run may end with this step, as data is out of range or not as announced."""
+    """Return whether a run may end with this step, as data is out of range or not as announced."""
     return isinstance(step, PythonStep) or STATUS.buffer in buffers_of(step)[1]

@@ -48,7 +48,7 @@ def planned_bodies(step: PythonStep, netlist: Netlist, plan: Callable[[Graph, Ne
 
 
 def _short(plan: Plan, netlist: Netlist, given: Sequence[str], made: Sequence[str]) -> ShortRun | None:
-    """How to run the plan of a region by one prepared call; None if that cannot be."""
+    """Return how to run the plan of a region by one prepared call; None if that cannot be."""
 
     def ports(names: Sequence[str]) -> tuple[Port, ...]:
         types = [netlist.queues[name].tensor for name in names]
@@ -58,7 +58,7 @@ def _short(plan: Plan, netlist: Netlist, given: Sequence[str], made: Sequence[st
 
 
 def _keys(body: Function, step: PythonStep) -> list[str | None]:
-    """Keys of the constants that the inputs of a region are; None for those that each call is given.
+    """Return keys of the constants that the inputs of a region are; None for those that each call is given.
 
     The operand before the values is a count, a condition or a choice: values begin at the second operand of a branch, and at the third of
     a loop, whose region takes the number of the iteration first.  So input number n is operand number n + 1.
@@ -104,7 +104,7 @@ def body_netlist(body: Function, node: Node, keys: Sequence[str | None], netlist
 
 
 def _ops(work: Work, stem: str, names: Sequence[str], types: Sequence[TensorType], outer: Op) -> list[Op]:
-    """One op for each result of a work: an op has one."""
+    """Return one op for each result of a work: an op has one."""
     values = list(dict.fromkeys(value for value in work.operands if value is not None))
     places = {value: place for place, value in enumerate(values)}
     operands = tuple(None if value is None else places[value] for value in work.operands)
@@ -124,7 +124,7 @@ def _ops(work: Work, stem: str, names: Sequence[str], types: Sequence[TensorType
 
 
 def _copy(name: str, source: str, type_: TensorType, outer: Op) -> Op:
-    """An op that hands on what comes in."""
+    """Return an op that hands on what comes in."""
     return replace(outer, name=name, type="nop", inputs=(source,), place=Host(), work=Function((type_,), (), (0,)))
 
 

@@ -39,7 +39,7 @@ def prepared_of(draft: Draft, threads: int, instruments: Sequence[StepInstrument
 
 
 def _packing(draft: Draft, threads: int) -> ConstantJobs:
-    """The jobs that pack constants."""
+    """Return the jobs that pack constants."""
     kept = {buffer for step in draft.steps for buffers in buffers_of(step) for buffer in buffers}
     kept |= {written.view.buffer for written in draft.written if written.view is not None}
     reads, writes = zip(*(buffers_of(job) for job in draft.first), strict=True) if draft.first else ((), ())

@@ -55,7 +55,7 @@ def _conditions(flat: Flat) -> list[tuple[Condition, ...]]:
 
 
 def _reads(flat: Flat, node: Node, conditions: tuple[Condition, ...]) -> Iterator[tuple[int, tuple[Condition, ...]]]:
-    """Each value that a node reads, and when."""
+    """Yield each value that a node reads, and when."""
     if not _chooses(flat, node):
         yield from ((value, conditions) for value in node.reads)
         return
@@ -66,13 +66,13 @@ def _reads(flat: Flat, node: Node, conditions: tuple[Condition, ...]) -> Iterato
 
 
 def _chooses(flat: Flat, node: Node) -> bool:
-    """Whether the node takes one of two values whole."""
+    """Return whether the node takes one of two values whole."""
     chosen = node.work.op == "tile.map" and node.work.attrs.get("fn") == "where" and not node.parts and len(node.reads) == 3
     return chosen and set(flat.types[node.reads[0]].shape) <= {1}
 
 
 def _common(conditions: Sequence[tuple[Condition, ...]]) -> tuple[Condition, ...]:
-    """The first ones that all have."""
+    """Return the first ones that all have."""
     if not conditions:
         return ()
     alike = takewhile(lambda each: all(other == each[0] for other in each), zip(*conditions, strict=False))

@@ -50,7 +50,7 @@ def _widened(node: Node, allow: Allow) -> Node:
 
 
 def _producer(flat: Flat, node: Node, kept: list[Node], made: dict[int, int]) -> int | None:
-    """The place of the node that computes the last of an elementwise node's operands to be made, if a region can move into it."""
+    """Return the place of the node that computes the last of an elementwise node's operands to be made, if a region can move into it."""
     inputs = [value for value in node.operands if value is not None]
     places = [made[value] for value in inputs if value in made]
     if node.work.op not in ELEMENTWISE or not places or len(inputs) != len(node.operands):
@@ -65,7 +65,7 @@ def _producer(flat: Flat, node: Node, kept: list[Node], made: dict[int, int]) ->
 
 
 def _joined(flat: Flat, producer: Node, node: Node) -> Node | None:
-    """One node for both; None if one of them has no region."""
+    """Return one node for both; None if one of them has no region."""
     storages: list[Storage | None] = [result_storage(flat.types[value], node.unrounded) for value in node.operands if value is not None]
     present: list[Storage] = [storage for storage in storages if storage is not None]
     region = region_of(node.work, present, node.unrounded)
@@ -91,7 +91,7 @@ def _own(node: Node) -> Region | None:
 
 
 def _leading(region: Region, at: int) -> Region:
-    """The region with its input number `at` first."""
+    """Return the region with its input number `at` first."""
     count = len(region.inputs)
     order = [at, *(i for i in range(count) if i != at)]
     place = {old: new for new, old in enumerate(order)} | {i: i for i in range(count, count + len(region.steps))}

@@ -68,7 +68,7 @@ class _Search:
                 self.storages[origin] = storage if self.storages.get(origin, storage) == storage else "i16"
 
     def _storage(self, index: int, origin: int, found: Range) -> Storage | None:
-        """How an operand of a product is best held; None for as its format says."""
+        """Return how an operand of a product is best held; None for as its format says."""
         maker = self._makers[origin]
         if index == 1 and maker.work.op == "tile.cast" and maker.region is None and maker.operands[0] is not None:
             source = result_storage(self._flat.types[maker.operands[0]], maker.unrounded)
@@ -101,7 +101,7 @@ class _Search:
         return True
 
     def _multiplies(self, node: Node) -> bool:
-        """Whether a node is a product of integers of 32 bits."""
+        """Return whether a node is a product of integers of 32 bits."""
         return node.work.op in PRODUCTS and all(i is not None and self._flat.types[i].format == _WIDE for i in node.operands[:2])
 
     # ---- ranges ------------------------------------------------------------------------------------------------------------------------
@@ -142,5 +142,5 @@ class _Search:
 
 
 def _moves(node: Node) -> bool:
-    """Whether the result of a node is made of elements of its one operand."""
+    """Return whether the result of a node is made of elements of its one operand."""
     return has_role(node.work.op, Role.VIEW) and node.region is None and len(node.operands) == len(node.results) == 1

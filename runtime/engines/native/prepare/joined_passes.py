@@ -105,7 +105,7 @@ class _Pass:
 
 
 def _number(word: Word) -> int:
-    """A word that is an integer."""
+    """Return a word that is an integer."""
     assert isinstance(word, int)
     return word
 
@@ -141,7 +141,7 @@ class _Places:
 
 
 def _groups(draft: Draft, places: _Places, allow: Allow) -> list[list[Step | _Pass]]:
-    """The steps in order; elementwise jobs that are joined, as a group."""
+    """Return the steps in order; elementwise jobs that are joined, as a group."""
     found: list[list[Step | _Pass]] = []
     needed = _last_reads_of_replaced(draft)
     for number, step in enumerate(draft.steps):
@@ -179,7 +179,7 @@ def _longer(group: Sequence[_Pass], own: _Pass) -> list[_Pass] | None:
 
 
 def _joined(group: Sequence[Step | _Pass]) -> Step:
-    """One step in the place of a group."""
+    """Return one step in the place of a group."""
     parts = [part for part in group if isinstance(part, _Pass)]
     if len(group) == 1:
         return parts[0].job if parts else group[0]  # pyright: ignore[reportReturnType]: what is no pass is a step

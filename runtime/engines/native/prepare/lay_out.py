@@ -50,7 +50,7 @@ def cut_segments(draft: Draft) -> None:
 
 
 def _lifetimes(uses: Sequence[StepUse], written: Sequence[Written]) -> dict[Buffer, tuple[int, int]]:
-    """The first and the last step that need each buffer of the arena."""
+    """Return the first and the last step that need each buffer of the arena."""
     found: dict[Buffer, tuple[int, int]] = {}
     for number, use in enumerate(uses):
         for buffer in (*use.reads, *use.writes):
@@ -81,7 +81,7 @@ def replaced(netlist: Netlist, states: Collection[str], written: Sequence[Writte
 
 
 def _written(draft: Draft) -> list[Written]:
-    """How each queue gets its entry: the first that shows a buffer of ours whole may have the buffer itself."""
+    """Return how each queue gets its entry: the first that shows a buffer of ours whole may have the buffer itself."""
     found: list[Written] = []
     for value, queue in draft.flat.writes:
         view = draft.views[value]
@@ -95,7 +95,7 @@ def _written(draft: Draft) -> list[Written]:
 
 
 def _truths(draft: Draft, step: Step) -> tuple[tuple[View, bool], ...]:
-    """The conditions of a step that can be looked at: what Python holds is not."""
+    """Return the conditions of a step that can be looked at: what Python holds is not."""
     views = ((draft.views[value], wanted) for value, wanted in step.node.conditions)
     return tuple((view, wanted) for view, wanted in views if view is not None)
 

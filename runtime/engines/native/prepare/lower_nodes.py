@@ -130,7 +130,7 @@ def _in_python(draft: Draft, node: Node) -> None:
 
 
 def _constants(draft: Draft, node: Node) -> tuple[tuple[str, TensorType] | None, ...]:
-    """Keys and types of the constants that the operands of a node are; None for others."""
+    """Return keys and types of the constants that the operands of a node are; None for others."""
     held = {value: draft.netlist.queues[name] for name, value in draft.flat.queues.items()}
     queues = [None if value is None else held.get(value) for value in node.operands]
     return tuple((q.key, q.tensor) if q is not None and q.kind in HELD and q.key is not None else None for q in queues)

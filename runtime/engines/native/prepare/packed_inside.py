@@ -57,7 +57,7 @@ def _reads(step: Job | PythonStep) -> list[Buffer]:
 
 
 def _joined(job: Job, product: Gemm, packing: dict[Buffer, Job]) -> tuple[Job, Job] | None:
-    """The product that packs its right operand, and the job that does so for it now; None where that is better."""
+    """Return the product that packs its right operand, and the job that does so for it now; None where that is better."""
     words: dict[str, Word] = dict(zip(product.names, job.words, strict=True))
     panels = words["b"]
     packed = packing.get(panels.buffer) if isinstance(panels, View) else None

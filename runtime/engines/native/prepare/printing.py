@@ -140,7 +140,7 @@ def _plain(value: Plain) -> str:
 
 
 def _note(node: Node, changed: Changed) -> str:
-    """The netlist's ops behind a node, and the steps that changed it."""
+    """Return the netlist's ops behind a node, and the steps that changed it."""
     ops = " + ".join(dict.fromkeys(each.op.name for each in (node, *node.parts)))
     by = ", ".join(changed(node))
     return f"  // {ops}{f'; {by}' if by else ''}"

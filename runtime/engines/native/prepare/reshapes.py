@@ -50,7 +50,7 @@ class _Sinking:
         self._flat.nodes = [each for node in nodes for each in (*self._before.get(node, ()), node) if each not in self._sunken]
 
     def _sunk(self, node: Node) -> list[Node]:
-        """The node, or what takes its place."""
+        """Return the node, or what takes its place."""
         inputs = [value for value in node.operands if value is not None]
         types = [self._flat.types[value] for value in (*inputs, *node.results)]
         alike = len(node.results) == 1 and all(type_.shape == types[-1].shape and _is_plain(type_) for type_ in types)
@@ -68,7 +68,7 @@ class _Sinking:
         return self._exchanged(node, latest, source, list(others))
 
     def _source(self, value: int) -> int | None:
-        """What a value is reshaped from, if nothing else reads either of them and a region can move into what makes it."""
+        """Return what a value is reshaped from, if nothing else reads either of them and a region can move into what makes it."""
         reshape = self._made.get(value)
         if reshape is None or reshape.work.op != _RESHAPE or len(reshape.reads) != 1:
             return None
@@ -97,7 +97,7 @@ class _Sinking:
         return [replace(node, work=work, operands=operands, results=(inner,)), self._reshape(node, inner, result, node.wide)]
 
     def _value(self, like: int, shape: tuple[int, ...]) -> int:
-        """A new value of the same format."""
+        """Return a new value of the same format."""
         self._flat.types.append(TensorType(shape, self._flat.types[like].format))
         return len(self._flat.types) - 1
 
@@ -107,7 +107,7 @@ class _Sinking:
 
 
 def _is_plain(type_: TensorType) -> bool:
-    """Whether there are elements, all of them floating-point numbers in a storage of their own."""
+    """Return whether there are elements, all of them floating-point numbers in a storage of their own."""
     return min(type_.shape, default=1) > 0 and format_named(type_.format).is_float and not needs_rounding(type_.format)
 
 

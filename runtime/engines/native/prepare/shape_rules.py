@@ -12,7 +12,7 @@ _IN_REGIONS = ("tile.map", "tile.cast", "ttc.constant")
 
 
 def is_sound(work: Work, operands: Sequence[TensorType | None]) -> bool:
-    """Whether the results of an op are of the shapes that follow from its operands and attributes, by the facts of tile ops.
+    """Return whether the results of an op are of the shapes that follow from its operands and attributes, by the facts of tile ops.
 
     True for other ops, and for those with a size that depends on data: these run in Python, which finds out.
     """
@@ -30,7 +30,7 @@ def is_sound(work: Work, operands: Sequence[TensorType | None]) -> bool:
 
 
 def _has_sound_body(work: Work) -> bool:
-    """Whether a region is made of elementwise ops of sound shapes."""
+    """Return whether a region is made of elementwise ops of sound shapes."""
     if work.body is None:
         return not work.bodies
     types = list(work.body.inputs)

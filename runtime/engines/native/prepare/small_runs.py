@@ -24,7 +24,7 @@ _UNKNOWN_TASK_NS = 2_000
 
 
 def is_small(jobs: Iterable[Job]) -> bool:
-    """Whether one thread is to compute these jobs alone, by what those of several tasks say they do: others cannot be shared out."""
+    """Return whether one thread is to compute these jobs alone, by what those of several tasks say they do: others cannot be shared out."""
     return sum(_nanoseconds(job) for job in jobs if job.tasks > 1) <= MOST_NS
 
 

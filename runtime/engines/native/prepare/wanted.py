@@ -47,7 +47,7 @@ class _Places:
         return self._places
 
     def _goes_on(self, value: int) -> bool:
-        """Whether the only use of a value is to be reordered or joined: its place is looked for from there."""
+        """Return whether the only use of a value is to be reordered or joined: its place is looked for from there."""
         users = self._users.get(value, [])
         return len(users) == 1 and value not in self._written and (_reorders(users[0]) or _joins(users[0]))
 
@@ -66,7 +66,7 @@ class _Places:
         self._places[value] = place
 
     def _parts(self, node: Node) -> tuple[int, list[int]]:
-        """The axis of a concatenation and the operands' sizes along it; none if they do not make up the result."""
+        """Return the axis of a concatenation and the operands' sizes along it; none if they do not make up the result."""
         shape = self._types[node.results[0]].shape
         axis = node.work.attrs.get("axis")
         if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
@@ -93,7 +93,7 @@ class _Places:
         self._take(*found)
 
     def _origin(self, user: Node | None, value: int, place: View) -> tuple[int, View] | None:
-        """The value that one is reordered from, and where it lies if this one lies at a place; None if there is no such layout."""
+        """Return the value that one is reordered from, and where it lies if this one lies at a place; None if there is no such layout."""
         while value in self._made and _reorders(self._made[value][0]):
             node = self._made[value][0]
             alone = user is None or (self._users[value] == [user] and value not in self._written)
@@ -107,7 +107,7 @@ class _Places:
         return value, place
 
     def _is_free(self, origin: int, value: int) -> bool:
-        """Whether a value is reordered without copies from an origin in row-major order, to rows that are dense."""
+        """Return whether a value is reordered without copies from an origin in row-major order, to rows that are dense."""
         node, _ = self._made[value]
         nodes = [node]
         while nodes[-1].operands[0] != origin:
@@ -125,7 +125,7 @@ class _Places:
                 self._places[value] = place
 
     def _storage(self, value: int) -> Storage | None:
-        """How a value is held; None if it is none of ours, or is rounded after it is written."""
+        """Return how a value is held; None if it is none of ours, or is rounded after it is written."""
         if value not in self._made or min(self._types[value].shape, default=1) < 1:
             return None
         node, _ = self._made[value]
@@ -148,7 +148,7 @@ def _reorders(node: Node) -> bool:
 
 
 def _after(node: Node, x: View, shape: tuple[int, ...]) -> View | None:
-    """The result of a reordering, of a shape, as a view of its operand; None if it needs a copy."""
+    """Return the result of a reordering, of a shape, as a view of its operand; None if it needs a copy."""
     order = _order(node, len(x.shape))
     if node.work.op == "tile.transpose":
         found = None if order is None else x.permuted(order)
@@ -162,7 +162,7 @@ def _after(node: Node, x: View, shape: tuple[int, ...]) -> View | None:
 
 
 def _before(node: Node, y: View, shape: tuple[int, ...]) -> View | None:
-    """The operand of a reordering, of a shape, as a view of its result; None if there is no such layout."""
+    """Return the operand of a reordering, of a shape, as a view of its result; None if there is no such layout."""
     order = _order(node, len(y.shape))
     if node.work.op == "tile.transpose":
         found = None if order is None else y.permuted([order.index(i) for i in range(len(order))])

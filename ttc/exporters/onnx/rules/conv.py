@@ -52,7 +52,7 @@ def avg_pool2d(step: NodeWriter) -> None:
 
 
 def _pool(step: NodeWriter) -> tuple[dict[str, Any], bool]:
-    """The windows of a pool, and whether margins grew for the last of them: runtimes differ in where windows may begin."""
+    """Return the windows of a pool, and whether margins grew for the last of them: runtimes differ in where windows may begin."""
     window = _window(step)
     kernel, pads = list(step.attr("kernel")), list(window["pads"])
     places = (1, 2) if _last(step) else (2, 3)

@@ -96,5 +96,5 @@ def clip(step: HloWriter) -> HloValue:
 
 
 def _between(step: HloWriter, value: HloValue, low: float, high: float) -> HloValue:
-    """The value, or the limit that it is beyond."""
+    """Return the value, or the limit that it is beyond."""
     return step.make("clamp", step.constant(low, value.dtype), value, step.constant(high, value.dtype), shape=value.shape)

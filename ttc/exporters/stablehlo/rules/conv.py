@@ -99,7 +99,7 @@ def avg_pool2d(step: HloWriter) -> HloValue:
 
 
 def _places(step: HloWriter) -> tuple[int, int]:
-    """Where height and width are."""
+    """Return where height and width are."""
     _, rows, columns, _ = channels_last(range(4), step.attr("layout"))
     return rows, columns
 

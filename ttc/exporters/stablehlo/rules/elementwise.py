@@ -90,7 +90,7 @@ def mod(step: HloWriter) -> HloValue:
 
 
 def _unless_zero(step: HloWriter, value: HloValue) -> HloValue:
-    """The value, or 0 where the second operand is 0."""
+    """Return the value, or 0 where the second operand is 0."""
     zero = step.filled(0, value)
     return step.select(step.compare("EQ", step.broadcast(step.x(1), value.shape), zero), zero, value)
 

@@ -103,7 +103,7 @@ def _mask(step: OpText) -> tuple[str, str | None]:
 
 
 def _stored(step: OpText, value: PlacedValue, four: NDArray) -> tuple[str, str | None]:
-    """A constant mask, given in four dimensions."""
+    """Return a constant mask, given in four dimensions."""
     emitter, wide = step.emitter, four.astype(np.float32)
     finite: NDArray = wide.clip(LEAST, -LEAST)
     mask = emitter.weight(value, f"mask {four.shape}", finite, format_=emitter.format)
@@ -115,7 +115,7 @@ def _stored(step: OpText, value: PlacedValue, four: NDArray) -> tuple[str, str |
 
 
 def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> tuple[str, str | None]:
-    """A mask that is computed, spread to a shape that becomes four dimensions."""
+    """Return a mask that is computed, spread to a shape that becomes four dimensions."""
     forms = {role: f"{role} {four}" for role in (("mask", "alive") if step.work.attrs["zero_masked"] else ("mask",))}
     if any(form not in value.forms for form in forms.values()):
         write = _on_host if not value.on_device and value.leaf is None else _on_device
@@ -126,7 +126,7 @@ def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tup
 
 
 def _on_host(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> Parts:
-    """What sends a mask that is spread on the host, and which of its rows live."""
+    """Return what sends a mask that is spread on the host, and which of its rows live."""
     chips = 1 if value.whole is None else value.whole.shape[0] // value.shape[0]
     shapes = [(shape[0] * chips, *shape[1:]) for shape in (wide, four)]
     spread = step.emitter.let("mask", f"{step.host(3)}.expand({', '.join(map(str, shapes[0]))})")
@@ -141,7 +141,7 @@ def _on_host(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tupl
 
 
 def _on_device(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> Parts:
-    """What makes a mask on the device, without infinities, and which of its rows live; both where TT-NN's attention reads masks."""
+    """Return what makes a mask on the device, without infinities, and which of its rows live; both where TT-NN's attention reads masks."""
     padded = (1,) * (len(wide) - len(value.shape)) + value.shape
     name = step.full(3)
     if lifted(padded) != lifted(value.shape):

@@ -109,5 +109,5 @@ def _between(f: Writer, x: Value, low: float, high: float) -> Value:
 
 
 def _within(limit: float, info: np.iinfo) -> int:
-    """The limit brought into an integer dtype's range."""
+    """Return the limit brought into an integer dtype's range."""
     return int(info.min) if limit <= info.min else int(info.max) if limit >= info.max else int(limit)

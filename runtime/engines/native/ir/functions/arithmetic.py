@@ -62,13 +62,13 @@ def mod(f: Writer, a: Value, b: Value, *, fmod: bool) -> Value:
 
 @elementwise("minimum", NUMBERS)
 def minimum(f: Writer, a: Value, b: Value) -> Value:
-    """The smaller; NaN if either is."""
+    """Return the smaller; NaN if either is."""
     return f.minimum(a, b)
 
 
 @elementwise("maximum", NUMBERS)
 def maximum(f: Writer, a: Value, b: Value) -> Value:
-    """The larger; NaN if either is."""
+    """Return the larger; NaN if either is."""
     return f.maximum(a, b)
 
 
@@ -113,19 +113,19 @@ def reciprocal(f: Writer, x: Value) -> Value:
 
 @elementwise("floor", FLOATS)
 def floor(f: Writer, x: Value) -> Value:
-    """The largest whole number not above x."""
+    """Return the largest whole number not above x."""
     return f.whole("floor", x)
 
 
 @elementwise("ceil", FLOATS)
 def ceil(f: Writer, x: Value) -> Value:
-    """The smallest whole number not below x."""
+    """Return the smallest whole number not below x."""
     return f.whole("ceil", x)
 
 
 @elementwise("round", FLOATS)
 def round_(f: Writer, x: Value) -> Value:
-    """The nearest whole number, halves to even."""
+    """Return the nearest whole number, halves to even."""
     return f.whole("rint", x)
 
 

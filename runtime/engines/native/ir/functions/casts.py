@@ -68,7 +68,7 @@ def cast(f: Writer, x: Value, *, to: str | None = None) -> Value:
 
 @elementwise("bitcast", NUMBERS, check=_same_bits)
 def bitcast(f: Writer, x: Value, *, source: str, dtype: str) -> Value:
-    """The bits of x, as of type source, as another type."""
+    """Return the bits of x, as of type source, as another type."""
     return f.bits(x, value_type(np.dtype(dtype)) or x.type.dtype)
 
 
@@ -106,7 +106,7 @@ def dequantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
 
 
 def _count(f: Writer, a: Value, b: Value) -> tuple[Value, Value]:
-    """Whether b is inside the width of a, and b if it is."""
+    """Return whether b is inside the width of a, and b if it is."""
     width = numpy_type(a.type.dtype).itemsize * 8
     inside = (b >= 0) & (b < width)
     return inside, f.select(inside, b, 0)
