@@ -16,6 +16,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
 from ttc.runtime.engines.base import Plan, Port, ShortPlan, ShortRun, ShortSpec
+from ttc.runtime.engines.result_memory import has_own_memory
 from ttc.runtime.machine.surface import Channel, Surface
 
 
@@ -101,7 +102,7 @@ class DirectEntry:
         found: dict[str, NDArray] = {}
         for result in self.outputs:
             value = written[result.queue]
-            own = value.base is None and id(value) not in taken and value.flags.carray
+            own = has_own_memory(value) and id(value) not in taken and value.flags.carray
             if own and value.dtype == result.dtype and value.shape == result.shape:
                 taken.add(id(value))
                 found[result.name] = value

@@ -14,9 +14,10 @@ from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.targets import BoundEntry, ResultTarget, Targets
 from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.planning.memory import aligned_bytes, new_array
+from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
+from ttc.runtime.engines.result_memory import ResultMemory
 
 SMALL_BYTES = 1 << 14
 """Entries up to so many bytes are copied: that takes less than to fill in their addresses."""
@@ -27,12 +28,15 @@ class Lease:
 
     Entries of at most SMALL_BYTES have memory of their own here, whose address the jobs have for good; the addresses of others are
     filled in at each run, but for variables: theirs when they lie in other memory than at the run before.
+
+    Args:
+        result_memory: for results that are given away.
     """
 
-    def __init__(self, prepared: Prepared, code: Code, pool: Pool) -> None:
+    def __init__(self, prepared: Prepared, code: Code, pool: Pool, result_memory: ResultMemory) -> None:
         layout = prepared.layout
         self.instance = Instance(prepared.template, layout.arena, code.addresses, pool.threads)
-        self._pool = pool
+        self._pool, self.result_memory = pool, result_memory
         segments = [segment for segment in layout.segments if segment.last > segment.first]
         self._memory = {s.first: self.instance.segment(s.first, s.last) for s in segments}
         self._runs = {first: run.ctypes.data for first, run in self._memory.items()}
@@ -100,7 +104,7 @@ class Lease:
         found: dict[str, NDArray] = {}
         for output in self.targets.apart:
             if output.own is None:
-                found[output.queue] = array = new_array(output.view.shape, output.dtype)
+                found[output.queue] = array = self.result_memory.array(output.view.shape, output.dtype)
                 self.instance.bind(output.view.buffer, array.ctypes.data)
             else:
                 found[output.queue] = output.own
@@ -108,7 +112,7 @@ class Lease:
 
     def new_results(self) -> dict[str, NDArray]:
         """Return arrays to be given away for small results: made before a run that writes in place, which must not fail at its end."""
-        return {o.queue: new_array(o.view.shape, o.dtype) for o in self.targets.apart if o.own is not None}
+        return {o.queue: self.result_memory.array(o.view.shape, o.dtype) for o in self.targets.apart if o.own is not None}
 
     def results(self, opened: Mapping[str, NDArray], made: Mapping[str, NDArray] | None) -> dict[str, NDArray]:
         """Return what the run wrote into these, to be given away.  made: see `new_results`; None: they are made now."""

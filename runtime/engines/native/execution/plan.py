@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from math import prod
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,9 +19,10 @@ from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.short import short_run
 from ttc.runtime.engines.native.execution.values import Values
-from ttc.runtime.engines.native.planning.memory import new_array
+from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
+from ttc.runtime.engines.result_memory import ResultMemory
 from ttc.runtime.metrics import counter
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class NativePlan:
         self._draft = draft
         layout = prepared.layout
         self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
+        shown = [(w.view.shape, w.dtype) for w in layout.written if w.view is not None]
+        self._results = ResultMemory((prod(shape) * dtype.itemsize for shape, dtype in shown), aligned_bytes)
         self._objects = any(w.view is None for w in layout.written)
         for segment in layout.segments:
             if segment.step is not None:
@@ -74,7 +78,7 @@ class NativePlan:
     def short(self, spec: ShortSpec) -> ShortRun | None:
         """Return how to run the plan by one prepared call; see `ShortPlan.short`."""
         try:
-            return short_run(spec, self.prepared.layout, lambda: Lease(self.prepared, self.code, self._pool))
+            return short_run(spec, self.prepared.layout, self._new_lease)
         except (Mismatch, MemoryError):
             return None
 
@@ -118,7 +122,10 @@ class NativePlan:
         try:
             return self._free.pop()
         except IndexError:
-            return Lease(self.prepared, self.code, self._pool)
+            return self._new_lease()
+
+    def _new_lease(self) -> Lease:
+        return Lease(self.prepared, self.code, self._pool, self._results)
 
     def _computed(
         self, lease: Lease, entries: Mapping[str, NDArray], compute: _Compute, into: Mapping[str, NDArray]
@@ -139,7 +146,7 @@ class NativePlan:
         for queue in targets.direct:
             found[queue] = into[queue]
         if memory is not None:
-            out = made or {}
+            out = self._new_copies() if made is None else made
             found = {w.queue: found[w.queue] if w.in_place else memory.entry(w, out.get(w.queue)) for w in layout.written}
         if self._objects:
             return write_into(found, into)
@@ -150,12 +157,12 @@ class NativePlan:
 
     def _made(self, lease: Lease, memory: Values | None) -> dict[str, NDArray]:
         """Arrays to be given away that are filled at the end of a run: made before anything is written in place."""
-        made = lease.new_results()
-        if memory is not None:
-            made |= {
-                w.queue: new_array(w.view.shape, w.dtype) for w in self.prepared.layout.written if w.view is not None and not w.in_place
-            }
-        return made
+        return lease.new_results() | (self._new_copies() if memory is not None else {})
+
+    def _new_copies(self) -> dict[str, NDArray]:
+        """Return arrays to be given away for results that are copied at the end of a run."""
+        written = self.prepared.layout.written
+        return {w.queue: self._results.array(w.view.shape, w.dtype) for w in written if w.view is not None and not w.in_place}
 
     def _memory(self, lease: Lease, given: Mapping[str, NDArray], opened: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> Values:
         """The values of a run for steps in Python, and for results that are copied."""

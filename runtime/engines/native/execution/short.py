@@ -33,7 +33,7 @@ class _Call:
         compute: runs all jobs.
         status: its first element is 0 after a run that went well.
         kept: what the run made that goes into memory of the caller's.
-        results: names with what the run made for the user.
+        results: names with what the run made for the user, and what makes a copy of that.
         lease: whose memory all of these lie in.
     """
 
@@ -42,7 +42,7 @@ class _Call:
     compute: Callable[[], None]
     status: memoryview
     kept: _Copies
-    results: tuple[tuple[str, NDArray], ...]
+    results: tuple[tuple[str, NDArray, Callable[[], NDArray]], ...]
     lease: Lease
 
     def run(self, given: Mapping[str, object]) -> dict[str, NDArray] | None:
@@ -52,14 +52,14 @@ class _Call:
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
                 return None
             own[...] = value
-        made = [(name, own.copy()) for name, own in self.results] if self.kept else None  # before anything of the caller's is written
+        made = [(name, copy()) for name, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
         self.rewind(0)
         self.compute()
         if self.status[0]:
             return None
         if made is None:
-            return {name: own.copy() for name, own in self.results}
-        for (_, result), (_, own) in zip(made, self.results, strict=True):
+            return {name: copy() for name, _, copy in self.results}
+        for (_, result), (_, own, _) in zip(made, self.results, strict=True):
             result[...] = own
         for memory, own in self.kept:
             memory[...] = own
@@ -105,10 +105,12 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease) -> _Call | None:
     if made is None or any(given[queue] is not entry for queue, entry in spec.fixed.items()):
         return None
     results = tuple(
-        (name, made[queue]) for name, queue, dtype, shape in spec.results if (made[queue].dtype, made[queue].shape) == (dtype, shape)
+        (name, value, lease.result_memory.copier(value))
+        for name, queue, dtype, shape in spec.results
+        if ((value := made[queue]).dtype, value.shape) == (dtype, shape)
     )
     kept = tuple((memory, made[queue]) for queue, memory in spec.into.items() if queue not in lease.targets.direct)
-    if len(results) < len(spec.results) or _overlap(kept, results, spec.into):
+    if len(results) < len(spec.results) or _overlap([own for _, own, _ in results], kept, spec.into):
         return None
     status = lease.instance.status.data
     compute = _in_order([lease.bound(segment) for segment in layout.segments], status)
@@ -142,8 +144,8 @@ def _made(layout: Layout, values: Values) -> dict[str, NDArray] | None:
     return found
 
 
-def _overlap(kept: _Copies, results: Sequence[tuple[str, NDArray]], into: Mapping[str, NDArray]) -> bool:
+def _overlap(results: Sequence[NDArray], kept: _Copies, into: Mapping[str, NDArray]) -> bool:
     """Return whether some memory of the caller's is copied from: it may hold the new value by then."""
     spans = [byte_bounds(memory) for memory in into.values() if memory.size]
-    sources = [byte_bounds(own) for own in (*(own for _, own in kept), *(own for _, own in results)) if own.size]
+    sources = [byte_bounds(own) for own in (*(own for _, own in kept), *results) if own.size]
     return any(start < last and first < end for start, end in spans for first, last in sources)

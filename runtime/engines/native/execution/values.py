@@ -13,6 +13,7 @@ from ttc.runtime.engines.native.graph.storage import array_dtype, computed, stor
 from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
 from ttc.runtime.engines.native.planning.prepared import Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
+from ttc.runtime.engines.result_memory import has_own_memory
 
 
 class Values:
@@ -69,18 +70,16 @@ class Values:
     def set(self, number: int, view: View | None, value: NDArray) -> None:
         """Put a result in its place.  What Python holds has memory of its own: an operand's in the arena does not last for it."""
         if view is None:
-            self.objects[number] = value if value.flags.owndata else value.copy()
+            self.objects[number] = value if has_own_memory(value) else value.copy()
         else:
             self.array(view)[...] = stored(value, view.storage)
 
     def entry(self, written: Written, made: NDArray | None) -> NDArray:
-        """Return a copy of a value for a queue; what Python holds as it is.  made: memory for it, in the type that it has."""
+        """Return a copy of a value for a queue; what Python holds as it is.  made: memory for the copy, in the type of the queue."""
         value = self.value(written.value, written.view)
-        if written.view is None:
-            return value
         if made is None:
-            return np.array(value, written.dtype, order="C", copy=True)
-        np.copyto(made, value, casting="no")
+            return value
+        made[...] = value
         return made
 
     def compute(self, step: PythonStep, resolve: Resolver) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,3 @@ def aligned_bytes(count: int) -> NDArray[np.uint8]:
     raw = np.zeros(count + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + count]
-
-
-def new_array(shape: Sequence[int], dtype: np.dtype) -> NDArray:
-    """Return an array to be given away, not yet written.  Raises MemoryError."""
-    return np.empty(tuple(shape), dtype)

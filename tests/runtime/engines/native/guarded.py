@@ -34,6 +34,7 @@ from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.template import Template, template_of
 from ttc.runtime.engines.native.prepare import build, lower_nodes
 from ttc.runtime.engines.reference import plan_of
+from ttc.runtime.engines.result_memory import ResultMemory
 from ttc.runtime.tensors import Constants, TensorSource
 
 SECONDS = 60
@@ -217,14 +218,15 @@ class _Guard:
                 view.buffer.array = _read_only(view.buffer.array, at_end=at_end)
             return view
 
-        def array(shape: Sequence[int], dtype: np.dtype) -> NDArray:
+        def array(self: ResultMemory, shape: Sequence[int], dtype: np.dtype) -> NDArray:
             count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-            return self.bytes(count).view(dtype).reshape(shape)
+            return guard.bytes(count).view(dtype).reshape(shape)
 
         constants.Instance = lease.Instance = GuardedInstance  # pyright: ignore[reportPrivateImportUsage, reportAttributeAccessIssue]
         build.template_of = template  # pyright: ignore[reportPrivateImportUsage]
         constants.aligned_bytes = lambda count: self.bytes(_whole_lines(count))  # pyright: ignore[reportPrivateImportUsage]
-        lower_nodes.constant_view, lease.new_array = constant, array  # pyright: ignore[reportPrivateImportUsage]
+        lower_nodes.constant_view = constant  # pyright: ignore[reportPrivateImportUsage]
+        ResultMemory.array = array
         lease.SMALL_BYTES = 0  # entries lie in the memory of the tests, which is guarded
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
