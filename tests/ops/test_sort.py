@@ -7,6 +7,7 @@ import pytest
 
 from tests.ops.cases import check_batch, check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
+from ttc.dialects.nn.kernels.sort import topk
 from ttc.dialects.nn.sort import ReverseSequenceOp, TopkOp
 
 
@@ -32,6 +33,14 @@ def test_topk_of_extreme_values() -> None:
     y = np.array([-np.inf, 1, np.inf], np.float32)
     check_op(TopkOp, [y], {"k": 2, "axis": 0, "largest": False}, [np.array([-np.inf, 1], np.float32), np.array([0, 1])])
     check_op(TopkOp, [y], {"k": 0, "axis": 0, "largest": False}, [np.zeros(0, np.float32), np.zeros(0, np.int64)])
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_of_truth_values(largest: bool, rng: np.random.Generator) -> None:
+    x = rng.random((20, 30)) < 0.5
+    values, places = topk(x, k=7, axis=1, largest=largest)
+    np.testing.assert_array_equal(places, np.argsort(~x if largest else x, axis=1, kind="stable")[:, :7])
+    np.testing.assert_array_equal(values, np.take_along_axis(x, places, 1))
 
 
 @pytest.mark.parametrize("largest", [True, False])

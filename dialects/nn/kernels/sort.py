@@ -34,7 +34,7 @@ def _first(x: NDArray, k: int, axis: int, *, largest: bool) -> NDArray[np.int64]
 def _ranks(x: NDArray, *, largest: bool) -> NDArray[np.uint32]:
     """Return integers in the order of x's elements, or in the opposite one; NaN has the last rank either way."""
     if x.dtype.kind != "f":
-        ranks = (x.astype(np.int64) - np.iinfo(x.dtype).min).astype(np.uint32)
+        ranks = (x.astype(np.int64) - (0 if x.dtype == bool else np.iinfo(x.dtype).min)).astype(np.uint32)
         return ~ranks if largest else ranks
     bits = (x.astype(np.float32) + np.float32(0)).view(np.uint32)  # the sum makes one zero of both
     ranks = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))

@@ -178,6 +178,7 @@ def test_buffers_that_a_training_graph_does_not_change_are_compared(compiled: Co
     run, x = compiled(model), torch.randn(6, 4)
     for _ in range(3):
         found = []
+        of: Any
         for call, of in twins(model, run, twin):
             of.zero_grad()
             call(x).square().sum().backward()
@@ -308,6 +309,8 @@ def test_modules_of_one_class_share_what_is_compiled(compiled: Compile, graphs: 
 
     blocks, x = [Block() for _ in range(3)], torch.randn(2, 4)
     runs = [compiled(block) for block in blocks]
+    run: Any = None
+    block: Any = None
     with torch.no_grad():
         for _ in range(3):
             for run, block in zip(runs, blocks, strict=True):

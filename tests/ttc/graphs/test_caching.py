@@ -53,7 +53,7 @@ def test_policies(policy: Any, misses: int, hits: int, evictions: int) -> None:
 
 
 def test_what_a_signature_is() -> None:
-    model = Scaled()
+    model: Any = Scaled()
     cached = ttc.graphs.cache(model, None, target="host")
     x = rows(3)
     calls = [

@@ -15,7 +15,6 @@ from tests.ttc.importers.tf.files import function, node, save, save_variables  #
 from tests.ttc.importers.tf.test_saved_model import VARIABLE  # noqa: E402
 from ttc.dialects.core.errors import Error  # noqa: E402
 from ttc.dialects.core.ir.entries import entry_functions  # noqa: E402
-from ttc.dialects.core.ir.leaves import LeafOp  # noqa: E402
 from ttc.importers.tf import import_object, import_saved_model  # noqa: E402
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -54,7 +53,7 @@ def saved(folder: Path) -> Path:
 def leaves(module: Any) -> dict[str, str]:
     """Kinds of the model's weights by name."""
     ops: Any = entry_functions(module)[0].body.block.ops
-    return {op.properties["sym"].data: op.name for op in ops if isinstance(op, LeafOp) and "sym" in op.properties}
+    return {op.properties["sym"].data: op.name for op in ops if "sym" in op.properties}
 
 
 def test_runs_follow_each_other(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_what_a_layer_cannot_do(options: dict[str, Any], tmp_path: Path) -> None
 
 BOTH = dict.fromkeys((35, 36, 37, 38), (SAMPLES, UNITS))
 ONE_WAY: list[NDArray | None] = [normal(UNITS, INPUTS), normal(UNITS, UNITS), normal(UNITS), None]
-WAYS = {
+WAYS: dict[str, Any] = {
     "BIDIRECTIONAL_SEQUENCE_RNN": ([*ONE_WAY, normal(UNITS, INPUTS), *ONE_WAY[1:], None, None, None], {4: BOTH[35], 8: BOTH[35]}),
     "BIDIRECTIONAL_SEQUENCE_LSTM": ([*lstm_weights(), *lstm_weights(peepholes=True), *(None,) * 13], BOTH),
 }
@@ -133,8 +133,9 @@ def test_layers_both_ways(time_major: bool, merged: bool, op: str, tmp_path: Pat
     """Against the interpreter with the time first: its LSTM puts merged results of samples in wrong places."""
     x, units = normal(STEPS, SAMPLES, INPUTS), UNITS * (1 + merged)
     given = x if time_major else np.ascontiguousarray(x.transpose(1, 0, 2))
+    weights, states = WAYS[op]
     models = [
-        layer(op, feed, *WAYS[op], {**TANH, "time_major": major, "merge_outputs": merged}, units, merged=merged)
+        layer(op, feed, weights, states, {**TANH, "time_major": major, "merge_outputs": merged}, units, merged=merged)
         for feed, major in ((given, time_major), (x, True))
     ]
     found, wanted = imported(models[0], {"x": given}, tmp_path), interpreted(models[1], {"x": x})
