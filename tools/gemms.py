@@ -21,6 +21,7 @@ from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Buffer, Chip, Graph, Grid, Instruction, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.sizes import tile_bytes
+from ttc.passes.netlist.accumulate_in_l1 import IN_L1
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import run_cost
 
@@ -87,7 +88,7 @@ GEMMS = (
     Gemm(2560, 4224, 4224, "Float16_b", "HiFi2", 392.01, "p150", (10, 11)),
     Gemm(5120, 5632, 5632, "Float16_b", "HiFi2", 1356.12, "p150", (10, 11)),
 )
-"""Those of tt-metal's report on products, run from a trace with configurations that its library chose."""
+"""The products of tt-metal's report, which its library ran from a trace with configurations of its own choice."""
 
 
 def netlist_of(gemm: Gemm) -> Netlist:
@@ -111,7 +112,7 @@ def netlist_of(gemm: Gemm) -> Netlist:
         accumulate="Float16_b",
         fidelity=gemm.fidelity,
         inner=inner,
-        settings=(("attributes", (("l1_acc", True),)),),
+        settings=IN_L1,
     )
     queues = {name: _queue(name, type_, machine) for name, type_ in zip(("a", "b", "y"), types, strict=True)}
     graph = Graph("g", 0, 1, (op,), (("product", "y"),))

@@ -26,7 +26,7 @@ WORKER = Path(__file__).with_name("scaling_worker.py")
 SECONDS = 900
 PROCESSES = (8, 64, 512)
 BLOCKS, MICROBATCHES = 64, 1024
-"""Of the model and the step that are worked out, and below of those that are checked here."""
+"""The size of the model and of the step that are worked out; those that are checked by running them are smaller."""
 CHECKED = (Layout(2, 1, False), Layout(1, 2, False), Layout(1, 2, True), Layout(3, 1, False), Layout(4, 1, False), Layout(2, 2, False))
 CHECKED_BLOCKS, CHECKED_MICROBATCHES = 8, 8
 

@@ -7,14 +7,14 @@ from typing import ClassVar
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.buda.rules.formats import SUMS_IN_L1
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.view import main_op, on_host
+from ttc.runtime.perf.op import attributes_of
 
 SUMS = ("tile.matmul", "tile.conv2d", "tile.conv_transpose2d")
 """Ops that add up products."""
-KEPT = ("Float32", "Float16_b")
-"""Formats in which packers add."""
 IN_L1 = (("attributes", (("l1_acc", True),)),)
 """The settings of an op whose packers do."""
 
@@ -59,6 +59,7 @@ class AccumulateInL1(Pass):
         }
     Missed:
         rules of precision ask for another format of partial sums, which packers do not add in.
+    An op of which attributes are said already stays as it is.
     """
 
     name: ClassVar[str] = "accumulate-in-l1"
@@ -74,10 +75,10 @@ def _accumulate(graph: GraphOp, rewriter: Rewriter) -> None:
     if on_host(graph):
         return
     for op in graph.ops:
-        if not _adds_up(op):
+        if attributes_of(op.settings or ()) or not _adds_up(op):
             continue
         kept = op.intermediate or "Float32"
-        if kept not in KEPT:
+        if kept not in SUMS_IN_L1:
             rewriter.missed(op, f"partial sums are kept in {kept}, in which packers do not add")
         elif rewriter.allow("accumulate-in-l1", op):
             op.settings = (*(op.settings or ()), *IN_L1)

@@ -14,6 +14,7 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
 from ttc.runtime.perf.base import OpView
+from ttc.runtime.perf.op import attributes_of
 
 
 def main_op(op: NetlistOp) -> TtcOp:
@@ -47,8 +48,7 @@ def view_of(op: NetlistOp) -> OpView:
 
 def in_l1(op: NetlistOp) -> bool:
     """Return whether packers add up the op's partial sums in L1."""
-    given = dict(op.settings or ()).get("attributes", ())
-    return isinstance(given, tuple) and ("l1_acc", True) in given
+    return attributes_of(op.settings or ()).get("l1_acc") is True
 
 
 def identity_of(view: OpView) -> tuple[object, ...]:

@@ -17,10 +17,7 @@ def cycles(view: OpView, share: Share, arch: str) -> int:
 
 def share_cycles(view: OpView, share: Share, arch: str) -> OpCycles:
     """Return the cycles of one core's share of an op, with its parts by what takes them."""
-    works = works_of(view, share)
-    if view.l1_acc:
-        works = [work._replace(l1_acc=work.op == "matmul") for work in works]
-    found = in_sequence([core_cycles(work, arch) for work in works])
+    found = in_sequence([core_cycles(work, arch) for work in works_of(view, share)])
     return beside(found, gathering(view, share), arch)
 
 

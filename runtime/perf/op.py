@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
-from ttc.dialects.netlist.model import Blocking, Grid, Op
+from ttc.dialects.netlist.model import Blocking, Grid, Op, Settings
 from ttc.dialects.tile.facts import in_transit
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.core import core_cycles
@@ -57,36 +57,37 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
         return NOTHING
     types, formats = op.work.value_types, _formats(op)
     result = types[op.work.outputs[0]]
-    said = _attributes(op)
+    said = attributes_of(op.settings)
     works: list[CoreWork] = []
     gathered = 0
     computing = [work for work in op.work.works if work.results and not _is_view(work)]
     for work in computing:
         operands = tuple(None if i is None else replace(types[i], format=formats[i]) for i in work.operands)
         own = replace(work.results[0], format=result.format if work is computing[-1] else op.intermediate)
-        view = OpView(work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate)
+        view = OpView(
+            work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate, said.get("l1_acc") is True
+        )
         share = _share(work.results[0], result, op, op.blocking)
         gathered += gathering(view, share)
-        _append(works, view, share, said)
+        _append(works, view, share, approximate=said.get("approximate_mode") is True)
     if not works:  # an op that hands its input on, as views show it
         view = OpView("copy", {}, (result,), result, op.fidelity)
         works = works_of_copy(view, _share(result, result, op, op.blocking))
     return beside(in_sequence([core_cycles(work, arch) for work in works]), gathered, arch)
 
 
-def _append(works: list[CoreWork], view: OpView, share: Share, said: dict[str, Plain]) -> None:
+def _append(works: list[CoreWork], view: OpView, share: Share, *, approximate: bool) -> None:
     """Add the primitives of a work; a function of what the primitive before gives is applied to it in the destination register."""
     functions = functions_of(view)
     if functions is not None and works and works[-1].tiles == share.tiles:
         works[-1] = works[-1]._replace(then=works[-1].then + functions, output=view.result.format)
         return
-    approximate, l1_acc = said.get("approximate_mode") is True, said.get("l1_acc") is True
-    works += [w._replace(approximate=approximate, l1_acc=l1_acc and w.op == "matmul") for w in works_of(view, share)]
+    works += [work._replace(approximate=approximate) for work in works_of(view, share)]
 
 
-def _attributes(op: Op) -> dict[str, Plain]:
-    """Return what a Buda netlist says of an op besides its work."""
-    given = dict(op.settings).get("attributes", ())
+def attributes_of(settings: Settings) -> dict[str, Plain]:
+    """Return what the settings of an op say of it besides its work, by the names of attributes that Buda netlists have."""
+    given = dict(settings).get("attributes", ())
     pairs = given if isinstance(given, tuple) else ()
     return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}
 

@@ -25,8 +25,9 @@ WORKS: RoleTable[Rule] = RoleTable("the primitives")
 
 
 def works_of(view: OpView, share: Share) -> list[CoreWork]:
-    """Primitives of one core's share of a tile op, in order.  Raises E0302, E0503."""
-    return WORKS.of(view.op)(view, share)
+    """Return primitives of one core's share of a tile op, in order.  Raises E0302, E0503."""
+    found = WORKS.of(view.op)(view, share)
+    return [work._replace(l1_acc=work.op == "matmul") for work in found] if view.l1_acc else found
 
 
 def tiles_of(type_: TensorType) -> int:

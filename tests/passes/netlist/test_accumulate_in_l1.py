@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.passes.module_pairs import check_pair
+from tests.passes.documented import pair
+from tests.passes.module_pairs import body_text, check_pair, parse_unit
 from ttc.compiler.driver import compile_path
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.model import Op
 from ttc.exporters.buda.export import export
 from ttc.options import CompileOptions
+from ttc.passes.manager import run_pass
 from ttc.passes.netlist.accumulate_in_l1 import IN_L1, AccumulateInL1
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.cycles import cycles
@@ -26,20 +30,30 @@ def test_docstring() -> None:
     assert [r.message for r in report.remarks] == ["partial sums are added up in L1, in Float32"]
 
 
-def test_other_targets_have_no_such_packers() -> None:
-    for target in ("e150", "host"):
-        with pytest.raises(AssertionError):  # the module stays as it is
-            check_pair(AccumulateInL1(), target)
+@pytest.mark.parametrize("target", ["e150", "host"])
+def test_other_targets_have_no_such_packers(target: str) -> None:
+    before, _ = pair(AccumulateInL1)
+    unit = parse_unit(before, target)
+    assert run_pass(AccumulateInL1(), unit).remarks == []
+    assert body_text(unit.module) == body_text(parse_unit(before, target).module)
 
 
-def products(tmp_path, inner: int, **options: str) -> dict[str, Op]:  # noqa: ANN001
+def test_an_op_that_says_how_it_adds_stays() -> None:
+    _, after = pair(AccumulateInL1)
+    for said in (after, after.replace('[["l1_acc", true]]', '[["l1_acc", false]]')):
+        unit = parse_unit(said)
+        assert run_pass(AccumulateInL1(), unit).remarks == []
+        assert body_text(unit.module) == body_text(parse_unit(said).module)
+
+
+def products(tmp_path: Path, inner: int, **options: Any) -> dict[str, Op]:
     """The ops of a compiled product of 64 x `inner` with a matrix, by name."""
     rng = np.random.default_rng(sum(b"accumulate in l1"))
     weight = numpy_helper.from_array(rng.standard_normal((inner, 64), np.float32), "w")
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [64, inner]), ("y", [64, 64]))]
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "g", ends[:1], ends[1:], [weight])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), tmp_path / "m.onnx")
-    program = compile_path(tmp_path / "m.onnx", CompileOptions(**options)).program()  # pyright: ignore[reportArgumentType]
+    program = compile_path(tmp_path / "m.onnx", CompileOptions(**options)).program()
     form = export(program.netlist).form if options.get("kernels") == "buda" else None
     assert form is None or check_form(form) == []
     ops = {op.name: op for graph in program.netlist.graphs.values() for op in graph.ops}
@@ -58,7 +72,7 @@ def products(tmp_path, inner: int, **options: str) -> dict[str, Op]:  # noqa: AN
         (512, {"target": "e150", "format": "Float16_b"}, ()),
     ],
 )
-def test_compiled_products(tmp_path, inner: int, options: dict[str, str], settings: tuple[object, ...]) -> None:  # noqa: ANN001
+def test_compiled_products(tmp_path: Path, inner: int, options: dict[str, str], settings: tuple[object, ...]) -> None:
     (op,) = products(tmp_path, inner, **options).values()
     assert op.settings == settings
 

@@ -13,6 +13,7 @@ from ttc.settings.loop_options import LoopOptions
 from ttc.settings.records import flag_of, settings, variable_of
 from ttc.settings.train_options import TrainOptions
 
+WAYS = ("flag", "variable", "toml")
 LOSS: dict[str, object] = {"loss": "cross_entropy:label_smoothing=0.1", "optimizer": "adam:lr=0.01"}
 TRAIN: dict[str, dict[str, object]] = {
     "loss": {"loss": "mse"},
@@ -78,31 +79,25 @@ def left(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", [item.name for item, _ in settings(TrainOptions)])
 def test_programs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for way in ("flag", "variable", "toml"):
-        folder = tmp_path / way
+    def compiled(folder: Path, way: str, options: dict[str, object]) -> dict[str, bytes]:
         folder.mkdir()
         write_model(folder / "digits.onnx")
         with monkeypatch.context() as patched:
             patched.chdir(folder)
-            words = arguments(way, TRAIN[name], "training", folder, patched)
+            words = arguments(way, options, "training", folder, patched)
             assert main(["compile", "digits.onnx", "--target", "host", *words, "-o", "out.tti", "-q"]) == 0
-        found.append(left(folder))
-    assert found[0] == found[1] == found[2]
-    folder = tmp_path / "without"
-    folder.mkdir()
-    write_model(folder / "digits.onnx")
-    monkeypatch.chdir(folder)
-    others = {key: value for key, value in TRAIN[name].items() if key != name}
-    words = arguments("flag", others, "training", folder, monkeypatch)
-    assert main(["compile", "digits.onnx", "--target", "host", *words, "-o", "out.tti", "-q"]) == 0
-    assert (left(folder) == found[0]) is (name == "check_gradients")
+        return left(folder)
+
+    first, *others = (compiled(tmp_path / way, way, TRAIN[name]) for way in WAYS)
+    assert others == [first] * 2
+    without = {key: value for key, value in TRAIN[name].items() if key != name}
+    assert (compiled(tmp_path / "without", "flag", without) == first) is (name == "check_gradients")
 
 
 @pytest.mark.parametrize("name", [item.name for item, _ in settings(LoopOptions)])
 def test_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     archive, found = write_archive(tmp_path), []
-    for way in ("flag", "variable", "toml"):
+    for way in WAYS:
         folder = tmp_path / way
         folder.mkdir()
         write_samples(folder / "data.npz")

@@ -11,6 +11,8 @@ SHORT = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8", "Fp8_e4m3")
 """Formats with exponents of five bits; the others have eight."""
 NOT_ON_GRAYSKULL = (*INTEGERS, "Fp8_e4m3")
 COARSE = ("Bfp2", "Bfp2_b", "Bfp4", "Bfp4_b")
+SUMS_IN_L1 = ("Float32", "Int32", "Float16_b")
+"""Formats in which packers add up partial sums in L1."""
 
 
 def check_edges(context: Context) -> None:
@@ -54,11 +56,10 @@ def _check_accumulator(op: BudaOp, context: Context) -> None:
     if kept and op.intermed_df in COARSE:
         context.op(op, "intermed_df", "E0607", f"partial results cannot be kept in {op.intermed_df}", "intermed_df: Bfp8_b or wider")
     if found.get("l1_acc") is True and op.type in ("matmul", "depthwise"):
-        legal = ("Float32", "Int32", "Float16_b")
         if grayskull:
             context.op(op, "attributes", "E0607", "Grayskull does not accumulate in L1: l1_acc")
-        elif op.intermed_df is not None and op.intermed_df not in legal:
-            context.op(op, "intermed_df", "E0607", f"l1_acc adds up in {', '.join(legal)}, not in {op.intermed_df}")
+        elif op.intermed_df is not None and op.intermed_df not in SUMS_IN_L1:
+            context.op(op, "intermed_df", "E0607", f"l1_acc adds up in {', '.join(SUMS_IN_L1)}, not in {op.intermed_df}")
     if op.type == "matmul" and op.acc_df in WIDE and op.intermed_df and op.intermed_df != op.acc_df:
         if found.get("l1_acc") is True and not grayskull:
             context.op(
@@ -140,7 +141,7 @@ def _check_quantizer(op: BudaOp, context: Context) -> None:
 def _check_untilized(op: BudaOp, context: Context) -> None:
     legal = ("Float16", "Float16_b", "Float32") + (() if context.only_grayskull else ("Int8", "Int32", "UInt8", "UInt16"))
     if op.out_df is not None and op.out_df not in legal:
-        context.op(op, "out_df", "E0632", f"an output in {op.out_df} cannot be untilized", f"out_df is one of {', '.join(legal)}")
+        context.op(op, "out_df", "E0632", f"an output in {op.out_df} cannot be untilized", f"out_df is one of {', '.join(SUMS_IN_L1)}")
 
 
 def _whole(value: object) -> int:
