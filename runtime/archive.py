@@ -44,6 +44,8 @@ from ttc.runtime.zip_writer import ZipWriter
 
 MANIFEST = "manifest.json"
 NETLIST = "netlist.json"
+STAGES = "stages.json"
+"""The member that describes an archive of stages, in the place of a manifest."""
 MAX_JSON_BYTES = json_text.MAX_BYTES
 _CHUNK_BYTES = 1 << 23
 _SEAL = "ttc archive sha256 "
@@ -80,7 +82,7 @@ def write_archive(
             members[name] = ArchiveMember(len(data), writer.add(name, len(data), [memoryview(data)]))
         manifest = _manifest_text(description, netlist, stored, members)
         writer.add(MANIFEST, len(manifest), [memoryview(manifest)])
-        writer.finish(lambda directory: _seal(manifest, directory))
+        writer.finish(lambda directory: seal_of(manifest, directory))
 
 
 def called_function(netlist: Netlist, description: Description) -> str | None:
@@ -167,7 +169,15 @@ def _debug_name(name: str) -> str:
     return member
 
 
-def _seal(manifest: bytes | memoryview, directory: bytes) -> bytes:
+def check_seal(manifest: memoryview, directory: Directory) -> None:
+    """Raises E0704 unless the comment is the seal of what describes the members, and of the directory."""
+    if directory.comment != seal_of(manifest, directory.raw):
+        hint = "fetch it again, or compile the model again"
+        raise Error("E0704", "the archive's manifest or directory was changed: its seal does not match", hint=hint)
+
+
+def seal_of(manifest: bytes | memoryview, directory: bytes) -> bytes:
+    """Return the comment of an archive: a hash of the member that describes all others, and of the directory."""
     digest = hashlib.sha256(manifest)
     digest.update(directory)
     return (_SEAL + digest.hexdigest()).encode("ascii")
@@ -270,23 +280,38 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
     place = Path(path)
     with in_file(place):
         data, opened = read_file(place)
-        directory = read_directory(data)
-        if MANIFEST in directory.entries and not directory.comment.startswith(_SEAL.encode("ascii")):
-            raise Error("E0703", "the archive has no seal: it was repackaged", hint="fetch it again, or compile the model again")
-        manifest_bytes = _manifest_bytes(data, directory)
-        manifest = manifest_from_json(bytes(manifest_bytes))
-        if directory.comment != _seal(manifest_bytes, directory.raw):
-            hint = "fetch it again, or compile the model again"
-            raise Error("E0704", "the archive's manifest or directory was changed: its seal does not match", hint=hint)
-        check_layout(data, directory)
-        _check_members(manifest, directory.entries)
-        eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
-        _check_hashes(data, eager, directory.entries, checked_threads(threads))
-        return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data, opened)
+        return _verified(place, data, opened, verify_tensors=verify_tensors, threads=threads)
+
+
+def archive_of_bytes(data: memoryview, place: Path) -> Archive:
+    """Verify an archive that lies in memory, which nobody writes to.
+
+    Args:    place: of the file that it came from, for errors.
+    Raises:  E0701 to E0704.
+    """
+    with in_file(place):
+        return _verified(place, data, None, verify_tensors=True, threads=1)
+
+
+def _verified(place: Path, data: memoryview, opened: OpenedFile | None, *, verify_tensors: bool, threads: int | None) -> Archive:
+    directory = read_directory(data)
+    if MANIFEST in directory.entries and not directory.comment.startswith(_SEAL.encode("ascii")):
+        raise Error("E0703", "the archive has no seal: it was repackaged", hint="fetch it again, or compile the model again")
+    manifest_bytes = _manifest_bytes(data, directory)
+    manifest = manifest_from_json(bytes(manifest_bytes))
+    check_seal(manifest_bytes, directory)
+    check_layout(data, directory)
+    _check_members(manifest, directory.entries)
+    eager = {n: m for n, m in manifest.members.items() if verify_tensors or not n.startswith("tensors/")}
+    check_hashes(data, eager, directory.entries, checked_threads(threads))
+    return Archive(place, manifest, directory.entries, directory.comment.decode("ascii"), data, opened)
 
 
 def _manifest_bytes(data: memoryview, directory: Directory) -> memoryview:
     entry = directory.entries.get(MANIFEST)
+    if entry is None and STAGES in directory.entries:
+        hint = "ttc.dist.Runner(path, mesh=...) loads them, each process its own"
+        raise Error("E0703", "the archive holds the stages of a pipeline, and no program of its own", hint=hint)
     if entry is None:
         raise Error("E0701", "the file is a zip without manifest.json: not a ttc archive")
     _check_json_size(max(entry.size, directory.entries.get(NETLIST, entry).size))
@@ -316,7 +341,7 @@ def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
             raise Error("E0704", f"tensor '{key}' takes {size} bytes, but its member has {manifest.members[stored.member].size}")
 
 
-def _check_hashes(data: memoryview, members: Mapping[str, ArchiveMember], entries: Mapping[str, Entry], threads: int) -> None:
+def check_hashes(data: memoryview, members: Mapping[str, ArchiveMember], entries: Mapping[str, Entry], threads: int) -> None:
     """Raises E0704 for the first member whose bytes do not match their hash."""
 
     def matches(item: tuple[str, ArchiveMember]) -> bool:

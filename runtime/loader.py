@@ -61,14 +61,16 @@ def load_program(
     kept = recall(archive, chosen)
     if kept is not None:
         return replace(kept, check=archive.check)
-    program = _checked(archive, chosen)
+    program = checked_program(archive, chosen)
     program.prepare()
     remember(program, archive, chosen)
     return replace(program, check=archive.check)
 
 
-def _checked(archive: Archive, engine: Engine) -> Program:
-    """The program of a verified archive.  Raises E06xx for its netlist, E0703 for a manifest that does not fit it, E0104 as `sources`."""
+def checked_program(archive: Archive, engine: Engine) -> Program:
+    """Return the program of a verified archive.
+
+    Raises E06xx for its netlist, E0703 for a manifest that does not fit it, E0104 as `sources`."""
     netlist, tensors = archive.netlist(), archive.sources()
     with in_file(archive.path):
         if called_function(netlist, archive.manifest.description) is not None:

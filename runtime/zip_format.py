@@ -18,7 +18,9 @@ ALIGNMENT = 64
 """Bytes: the data of every member starts at a multiple of it."""
 LIMIT = 0xFFFFFFFF
 """Sizes and offsets from here on take zip64 fields."""
-NAME = re.compile(r"manifest\.json|netlist\.json|tensors/[0-9]{4,8}\.bin|debug/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NAME = re.compile(
+    r"manifest\.json|netlist\.json|stages\.json|tensors/[0-9]{4,8}\.bin|parts/[0-9]{4,8}\.tti|debug/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
+)
 """Names that members can have."""
 
 _DATE_1980_01_01 = (1 << 5) | 1

@@ -46,6 +46,6 @@ def forge(
         entries.append(entry)
     directory = b"".join(map(central_header, entries))
     directory = directory[:38] + central + directory[38 + len(central) :]
-    seal = archive_module._seal(contents[-1][1], directory)
+    seal = archive_module.seal_of(contents[-1][1], directory)
     path.write_bytes(data + directory + end_records(len(entries), len(data), len(directory), seal))
     return code_of(path)

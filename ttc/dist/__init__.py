@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ttc.dist.parts import linearize
     from ttc.dist.processes import Mesh, mesh
     from ttc.dist.runner import Runner, StepResult
+    from ttc.dist.saving import save_stages
     from ttc.dist.sharded import Sharded, shard
 
-__all__ = ["Mesh", "Runner", "Sharded", "StepResult", "clip_grad_norm_", "linearize", "mesh", "partition", "shard"]
+__all__ = ["Mesh", "Runner", "Sharded", "StepResult", "clip_grad_norm_", "linearize", "mesh", "partition", "save_stages", "shard"]
 _HOMES = {
     "Mesh": "processes",
     "Runner": "runner",
@@ -24,6 +25,7 @@ _HOMES = {
     "linearize": "parts",
     "mesh": "processes",
     "partition": "cutting",
+    "save_stages": "saving",
     "shard": "sharded",
 }
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from secrets import randbits
@@ -26,7 +26,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.json_hooks import unique_keys
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.codec import decode, encode
-from ttc.dist.failures import meet, naming
+from ttc.dist.failures import naming, together
 from ttc.dist.names import ModelTensors
 from ttc.dist.optimizers import STATES, state_of, take_state
 from ttc.dist.pieces import Collected, RowRange, SavedTensor, local_part, pieces
@@ -96,7 +96,7 @@ def _write(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int,
     token = torch.tensor(randbits(62))
     dist.broadcast(token, 0)
     writers = torch.zeros(dist.get_world_size(), dtype=torch.int64)
-    with _together(mesh, what, "E0103", "cannot write its part of a checkpoint"):
+    with together(mesh, what, "E0103", "cannot write its part of a checkpoint"):
         tensors = {f"model/{name}": tensor for name, tensor in names.first.items() if _writes(mesh, tensor)}
         if optimizer is not None:
             own = own_optimizer(optimizer)
@@ -108,7 +108,7 @@ def _write(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int,
             require_folder(folder).mkdir(exist_ok=True)
             write_bytes(folder / _part_name(mesh.rank, token), packed(_apart(held), firsts))
     dist.all_reduce(writers)
-    with _together(mesh, f"{what}, index", "E0103", "cannot write the index of a checkpoint"):
+    with together(mesh, f"{what}, index", "E0103", "cannot write the index of a checkpoint"):
         if mesh.rank == 0:
             parts = tuple(_part_name(rank, token) for rank, writes in enumerate(writers.tolist()) if writes)
             kind = None if optimizer is None else type(own_optimizer(optimizer)).__name__
@@ -119,7 +119,7 @@ def _write(folder: Path, names: ModelTensors, mesh: Mesh, what: str, steps: int,
 def _read(folder: Path, names: ModelTensors, mesh: Mesh, what: str, optimizer: torch.optim.Optimizer | None) -> int:
     """Read what this process needs; `what` is a name that no other writing or reading has."""
     own = None if optimizer is None else own_optimizer(optimizer)
-    with _together(mesh, what, "E0807", "cannot read its part of the checkpoint"):
+    with together(mesh, what, "E0807", "cannot read its part of the checkpoint"):
         index = _index(folder / INDEX)
         if own is not None and index.optimizer != type(own).__name__:
             raise Error("E0807", f"the checkpoint has state of {index.optimizer or 'no optimizer'}", str(folder))
@@ -153,23 +153,6 @@ def _updated(names: ModelTensors, optimizer: torch.optim.Optimizer | None) -> se
     """Return names of the parameters that an optimizer updates."""
     updated = {id(p) for group in optimizer.param_groups for p in group["params"]} if optimizer is not None else set()
     return {name for name, tensor in names.here.items() if id(tensor) in updated}
-
-
-@contextmanager
-def _together(mesh: Mesh, what: str, code: str, otherwise: str) -> Iterator[None]:
-    """Let the block succeed in all processes, or end in an error in all.  Processes wait for as long as compiling may take."""
-    failure: Exception | None = None
-    try:
-        yield
-    except Exception as error:
-        failure = error
-    meet(mesh, what)
-    failed = torch.tensor(0 if failure is None else 1)
-    dist.all_reduce(failed)
-    if failure is not None:
-        raise failure
-    if failed:
-        raise Error(code, f"another process {otherwise}", hint="its own error says why")
 
 
 def _apart(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from threading import Event
 from time import monotonic, sleep
 
+import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _get_default_store
 
@@ -49,6 +50,23 @@ def meet(mesh: Mesh, what: str) -> None:
         store.wait([f"ttc/{what}/{rank}" for rank in range(dist.get_world_size())], COMPILING)
     except RuntimeError as error:
         raise Error("E0811", f"not all processes have come to {what}") from error
+
+
+@contextmanager
+def together(mesh: Mesh, what: str, code: str, otherwise: str) -> Iterator[None]:
+    """Let the block succeed in all processes, or end in an error in all.  Processes wait for as long as compiling may take."""
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failure = error
+    meet(mesh, what)
+    failed = torch.tensor(0 if failure is None else 1)
+    dist.all_reduce(failed)
+    if failure is not None:
+        raise failure
+    if failed:
+        raise Error(code, f"another process {otherwise}", hint="its own error says why")
 
 
 def _forget(rank: int) -> None:

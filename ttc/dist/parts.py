@@ -123,12 +123,17 @@ def _spliced(name: str, module: nn.Module) -> Iterator[Layer]:
 
 def _put(root: nn.Module, name: str, module: nn.Module) -> None:
     """Make a module a descendant of another one under a dotted name."""
-    *outer, last = name.split(".")
-    for member in outer:
+    outer, _, last = name.rpartition(".")
+    (put_module(root, outer) if outer else root).add_module(last, module)
+
+
+def put_module(root: nn.Module, path: str) -> nn.Module:
+    """Return a module's descendant of a dotted name; those on the way that are not there are made, and hold nothing."""
+    for member in path.split("."):
         if member not in root._modules:
             root.add_module(member, nn.Module())
         root = root.get_submodule(member)
-    root.add_module(last, module)
+    return root
 
 
 def parameters_of(call: Call) -> int:

@@ -72,7 +72,7 @@ def zeros_of_part(whole: torch.Tensor, cut: DeviceMesh | None) -> torch.Tensor:
         cut: the processes among which rows are cut, along its last dimension; None: each has all of them.
     """
     if cut is None:
-        return torch.zeros_like(whole)
+        return torch.zeros(whole.shape, dtype=whole.dtype)  # of stages of others there may be no more than this
     placements = [*[Replicate()] * (cut.ndim - 1), Shard(0)]
     shape, _ = compute_local_shape_and_global_offset(whole.shape, cut, placements)
     return torch.zeros(shape, dtype=whole.dtype)

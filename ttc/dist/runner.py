@@ -11,11 +11,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.pipelining import schedules
 from torch.utils import _pytree as pytree
 
 from ttc.compiler.training_keywords import in_mode
-from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dist.checkpoints import Checkpointed
 from ttc.dist.clipping import clip_grad_norm_
@@ -24,20 +23,16 @@ from ttc.dist.cutting import partition
 from ttc.dist.failures import meet, naming
 from ttc.dist.gradients import Gradients
 from ttc.dist.lines import StageLine, StagePlace
+from ttc.dist.loaded import LoadedStages
 from ttc.dist.names import Names
 from ttc.dist.processes import Mesh
+from ttc.dist.schedules import check_schedule, made_schedule
 from ttc.dist.sharded import broadcast, made_optimizer
 from ttc.dist.sharding import Sharding, replicated, reshard
 from ttc.dist.shares import SharedLoss
 from ttc.dist.signatures import Shapes, hash_of, hash_of_modes, microbatch_of
 from ttc.dist.stages import Backward, Crossing
 
-SCHEDULES: dict[str, type[Any]] = {
-    "gpipe": schedules.ScheduleGPipe,
-    "1f1b": schedules.Schedule1F1B,
-    "interleaved": schedules.ScheduleInterleaved1F1B,
-}
-"""PyTorch's schedules by the names that `ttc.pipeline` has for them."""
 _NUMBERS = count()
 """Runners of this process, which all processes make in the same order."""
 
@@ -63,7 +58,8 @@ class Runner:
     All processes make it of the same model; they start from the weights that process 0 has.  Optimizers take `parameters()`.
 
     Args:
-        model: a Sequential, or what `linearize` gives.
+        model: a Sequential, or what `linearize` gives; or the path of an archive of stages, which `save_stages` has written: each process
+            loads its own, and compiles nothing.
         mesh: of the processes.  Stage s lies in process s modulo the size of `pipe`; replicas along `data` have rows of their own.
         stages: `uniform` or `params`, as `partition` takes them, or modules, one a stage, of which each takes what the one before gives.
         loss: of outputs and targets; "output": the last stage gives it; None: nothing is trained.
@@ -73,12 +69,12 @@ class Runner:
         backward: is called instead of PyTorch's backward pass with what a microbatch gave, and its gradient, or a loss and None.
         target: that stages are compiled for; None: PyTorch runs them.
         shard: what replicas share, 0 to 3; offload, units: see `shard`.
-    Raises: E0101 for options that cannot be.
+    Raises: E0101 for options that cannot be; E0102, E07xx in all processes where one cannot load its part of an archive.
     """
 
     def __init__(
         self,
-        model: nn.Module | None = None,
+        model: nn.Module | str | Path | None = None,
         *,
         mesh: Mesh,
         stages: str | Sequence[nn.Module] = "uniform",
@@ -92,14 +88,28 @@ class Runner:
         offload: str | Path | None = None,
         units: Sequence[type[nn.Module]] = (),
     ) -> None:
-        _check(loss, microbatches, schedule)
+        _check(loss, microbatches)
         self._mesh = mesh
-        self._parts = _parts(model, stages, mesh, schedule)
+        self._name, self._steps = f"runner {next(_NUMBERS)}", 0
+        self._loaded = None
+
+        def checked(count: int) -> None:
+            check_schedule(schedule, count, mesh.size("pipe"), microbatches)
+
+        self._parts: tuple[nn.Module, ...]
+        if isinstance(model, str | Path):
+            _check_archived(mesh, stages, units)
+            self._loaded = LoadedStages.open(model, mesh, self._name, checked)
+            self._loaded.check_options(precision, target)
+            self._parts, precision, target = self._loaded.parts, "float32", None  # stages are in their own
+        else:
+            self._parts = _parts(model, stages, mesh, checked)
         self._microbatches = microbatches
         pipe = mesh.size("pipe")
         self._own = [number for number in range(len(self._parts)) if number % pipe == mesh.coordinate("pipe")]
         self._crossings = {number: Crossing(self._parts[number], precision, is_last=number == len(self._parts) - 1) for number in self._own}
-        broadcast(mesh, *self._parts)
+        if self._loaded is None:
+            broadcast(mesh, *self._parts)
         self._names, self._sharding = Names.of(self._parts, self._own), Sharding.of(shard, offload, units)
         is_cut = self._sharding.is_cut(mesh)
         if is_cut:
@@ -107,9 +117,8 @@ class Runner:
         self._modules = {number: self._prepared(crossing, target) for number, crossing in self._crossings.items()}
         self._gradients = Gradients(self._parts, self._names, mesh, mesh.cut_mesh() if is_cut else None)
         self._loss = None if loss is None else SharedLoss(None if isinstance(loss, str) else loss, microbatches, mesh)
-        self._backward, self._schedule = backward, SCHEDULES[schedule]
+        self._backward, self._schedule = backward, schedule
         self._lines: dict[object, StageLine] = {}
-        self._name, self._steps = f"runner {next(_NUMBERS)}", 0
         self._checkpoints = Checkpointed(mesh, self._name)
 
     @property
@@ -212,15 +221,19 @@ class Runner:
         return StepResult(total, numbers[1:], self._gathered(line, outputs, gather))
 
     def _evaluated(self, x: Any, gather: str, named: dict[str, torch.Tensor]) -> Any:
-        rows = torch.tensor([len(x[0]) if self._has(0) and x else 0])
+        count = torch.tensor([len(x[0]) if self._has(0) and x else 0])
         if self._mesh.size("pipe") > 1:
-            dist.broadcast(rows, self._mesh.ranks("pipe")[0], self._mesh.group("pipe"))
-        filled = -(-int(rows) // self._microbatches) * self._microbatches
-        x = tuple(_filled(value, filled) for value in x) if self._has(0) else ()
-        named = {name: _filled(value, filled) for name, value in named.items()}
-        line = self._line(x, named, training=False)
-        outputs = self._gathered(line, line.schedule.eval(*x, **named), gather)
-        return pytree.tree_map(lambda value: value[: int(rows)], outputs)
+            dist.broadcast(count, self._mesh.ranks("pipe")[0], self._mesh.group("pipe"))
+        rows = int(count)
+        step = -(-rows // self._microbatches) if self._loaded is None else self._loaded.rows
+        step *= self._microbatches
+        found = []
+        for first in range(0, max(rows, 1), max(step, 1)):
+            given = tuple(_filled(value[first : first + step], step) for value in x) if self._has(0) else ()
+            extra = {name: _filled(value[first : first + step], step) for name, value in named.items()}
+            line = self._line(given, extra, training=False)
+            found.append(self._gathered(line, line.schedule.eval(*given, **extra), gather))
+        return pytree.tree_map(lambda *values: (values[0] if len(values) == 1 else torch.cat(values))[:rows], *found)
 
     def _line(self, x: Any, named: dict[str, torch.Tensor], target: torch.Tensor | None = None, *, training: bool) -> StageLine:
         """Return the stages, ready for inputs of such shapes; all processes come here with the same."""
@@ -232,7 +245,8 @@ class Runner:
             meet(self._mesh, f"{self._name}, shapes {len(self._lines)}")
             if self._loss is not None:
                 self._loss.structure = line.outputs.structure
-            line.schedule = self._scheduled(line, training)
+            loss = self._loss if training else None
+            line.schedule = made_schedule(self._schedule, line.stages, len(self._parts), self._microbatches, loss)
             self._lines[key] = line
         return self._lines[key]
 
@@ -248,6 +262,8 @@ class Runner:
             inputs = microbatch_of(x, self._microbatches)
             extra = dict(zip(named, microbatch_of(list(named.values()), self._microbatches), strict=True))
             microbatch_of([] if target is None else [target], self._microbatches)
+            if self._loaded is not None:
+                self._loaded.check(self._own, inputs, extra)
         except Error as error:
             refusal = error
         modes = sum(hash_of_modes(part) for part in self.stages)
@@ -256,16 +272,8 @@ class Runner:
         if refusal is not None:
             raise refusal
         if shapes[1]:
-            raise Error("E0801", "another process cannot divide its rows into microbatches", hint="its own error says which")
+            raise Error("E0801", "another process cannot take its rows in such microbatches", hint="its own error says which")
         return inputs, extra, int(shapes[0])
-
-    def _scheduled(self, line: StageLine, training: bool) -> Any:
-        loss = self._loss if training else None
-        made: Any = line.stages if issubclass(self._schedule, schedules.PipelineScheduleMulti) else line.stages[0]
-        # with fewer microbatches than stages all go forward before the first comes back: that is gpipe, and PyTorch's 1f1b refuses it
-        few = self._schedule is schedules.Schedule1F1B and self._microbatches < len(self._parts)
-        schedule = schedules.ScheduleGPipe if few else self._schedule
-        return schedule(made, self._microbatches, loss_fn=loss, scale_grads=False)
 
     def _targets(self, target: torch.Tensor | None) -> torch.Tensor:
         return torch.zeros(self._microbatches) if target is None else target
@@ -302,13 +310,11 @@ def _filled(value: torch.Tensor, rows: int) -> torch.Tensor:
     return value if len(value) == rows else torch.cat([value, value[-1:].expand(rows - len(value), *value.shape[1:])])
 
 
-def _check(loss: Any, microbatches: int, schedule: str) -> None:
+def _check(loss: Any, microbatches: int) -> None:
     if isinstance(loss, str) and loss != "output":
         raise Error("E0101", f"there is no loss '{loss[:40]}'", hint='a function of outputs and targets, or "output"')
     if type(microbatches) is not int or microbatches < 1:
         raise Error("E0101", f"a step has at least 1 microbatch, not {microbatches!r}")
-    if schedule not in SCHEDULES:
-        raise Error("E0101", f"there is no schedule '{str(schedule)[:80]}'", hint=nearest(str(schedule), SCHEDULES))
 
 
 def _check_apart(stages: Sequence[nn.Module]) -> None:
@@ -329,23 +335,29 @@ def _check_gather(gather: str) -> None:
         raise Error("E0101", f"outputs cannot be gathered as '{str(gather)[:40]}'", hint="last, all")
 
 
-def _parts(model: nn.Module | None, stages: Any, mesh: Mesh, schedule: str) -> tuple[nn.Module, ...]:
-    pipe = mesh.size("pipe")
-    if mesh.size("tensor") > 1:
-        raise Error("E0101", "a Runner has stages and replicas, no shares of tensors", hint="mesh(data=, pipe=)")
-    if mesh.size("shard") > 1:
-        raise Error("E0101", "a Runner cuts parameters among all replicas", hint="mesh(data=, pipe=) and Runner(shard=)")
+def _parts(model: nn.Module | None, stages: Any, mesh: Mesh, check: Callable[[int], None]) -> tuple[nn.Module, ...]:
+    _check_mesh(mesh)
     if isinstance(stages, str):
         if model is None:
             raise Error("E0101", "there is no model to cut", hint="Runner(model, ...), or stages=[...]")
         if stages == "cost":
             raise Error("E0101", "the cost of stages depends on inputs", hint='stages=partition(model, n, "cost", examples=(x,))')
-        stages = partition(model, pipe, stages)
+        stages = partition(model, mesh.size("pipe"), stages)
     stages = tuple(stages)
-    if len(stages) % pipe or not stages:
-        raise Error("E0101", f"{len(stages)} stages do not divide among {pipe} processes")
-    if (len(stages) > pipe) != (schedule == "interleaved"):
-        raise Error(
-            "E0101", f"schedule {schedule} does not fit {len(stages)} stages in {pipe} processes", hint="interleaved has several each"
-        )
+    check(len(stages))
     return stages
+
+
+def _check_mesh(mesh: Mesh) -> None:
+    """Raises E0101 for dimensions that a runner has no use for."""
+    if mesh.size("tensor") > 1:
+        raise Error("E0101", "a Runner has stages and replicas, no shares of tensors", hint="mesh(data=, pipe=)")
+    if mesh.size("shard") > 1:
+        raise Error("E0101", "a Runner cuts parameters among all replicas", hint="mesh(data=, pipe=) and Runner(shard=)")
+
+
+def _check_archived(mesh: Mesh, stages: Any, units: Sequence[Any]) -> None:
+    """Raises E0101 for what does not go with an archive."""
+    _check_mesh(mesh)
+    if stages != "uniform" or units:
+        raise Error("E0101", "an archive has its stages, which hold no modules", hint="leave out stages= and units=")

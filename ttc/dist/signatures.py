@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
@@ -109,10 +109,15 @@ def outputs_for(call: Any, inputs: Signature, named: Mapping[str, Any], *, train
         call: takes the leaves of the inputs, and arguments by name.
         training: whether gradients are asked for.
         mode: of the tensors that `call` has; None: they are plain ones.
+    Raises: E0202 where that depends on values.
     """
     with mode or FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.set_grad_enabled(training):
         leaves = [mode.from_tensor(leaf) for leaf in inputs.zeros()]
-        found = call(*leaves, **{name: mode.from_tensor(value) for name, value in named.items()})
+        try:
+            found = call(*leaves, **{name: mode.from_tensor(value) for name, value in named.items()})
+        except (DataDependentOutputException, DynamicOutputShapeException) as error:
+            hint = "let shapes, and what Python does, depend on shapes alone"
+            raise Error("E0202", f"what a stage does depends on values of tensors: {error}", hint=hint) from error
         return Signature.of(found)
 
 

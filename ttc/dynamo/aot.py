@@ -102,7 +102,7 @@ def _placeholders(aten: fx.GraphModule, names: _Names, kind: str) -> tuple[Place
     A tensor that the graph gives a new value is an input, however the model keeps it; and so is, where gradients are computed, one that has
     a gradient: it changes before the next run, and preparing it takes longer than reading it.
     """
-    changed = _changed(aten)
+    changed = changed_by(aten)
     found: list[Placeholder] = []
     for node in aten.graph.find_nodes(op="placeholder"):
         what = names.forward.get(node.name) or _placeholder(node.meta.get("desc"), node.name, names.sources)
@@ -134,8 +134,8 @@ def _placeholder(origin: Any, name: str, sources: Sequence[Placeholder]) -> Plac
     return Placeholder(name, held=False)
 
 
-def _changed(aten: fx.GraphModule) -> set[str]:
-    """Placeholders whose new value is an output."""
+def changed_by(aten: fx.GraphModule) -> set[str]:
+    """Return the placeholders whose new value is an output."""
     (output,) = aten.graph.find_nodes(op="output")
     origins = [o.mutated_input for o in output.meta.get("desc") or () if isinstance(o, InputMutationAOTOutput)]
     return {node.name for node in aten.graph.find_nodes(op="placeholder") if node.meta.get("desc") in origins}

@@ -49,6 +49,11 @@ class Draw:
         return self.op(*map(_empty, self.arguments), **self.keywords)
 
 
+def is_draw(op: Any) -> bool:
+    """Return whether an op of PyTorch is one that draws are made of."""
+    return op is aten.bernoulli_.float or str(op) in _DRAWN
+
+
 def take_out(graph: fx.GraphModule) -> tuple[Draw, ...]:
     """Turn the random ops of a graph with static shapes into placeholders behind its own.
 

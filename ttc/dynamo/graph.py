@@ -153,7 +153,7 @@ class _Case:
 
     def _session(self, values: tuple[Any, ...]) -> Run:
         try:
-            _check_devices(self._job.graph)
+            check_devices(self._job.graph)
             make = CompiledGraph if self._holds_all else compiled_graph  # what holds a value for good is compiled for each
             return make(self._job.with_drawn(), values, self._settings)
         except Error as error:
@@ -196,7 +196,7 @@ def _with_sizes(graph: fx.GraphModule, given: Sequence[Any]) -> fx.GraphModule:
     return traced
 
 
-def _check_devices(graph: fx.GraphModule) -> None:
+def check_devices(graph: fx.GraphModule) -> None:
     """Raises E0202 unless all tensors are plain ones of the CPU."""
     for node in graph.graph.nodes:
         for value in pytree.tree_leaves(node.meta.get("val")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dynamo.binding import Binding, Build, Parameter
+from ttc.dynamo.results import ComputedOutput, GivenOutput
 from ttc.dynamo.settings import Settings
-from ttc.dynamo.tensors import tensor_of, unusual_stride
+from ttc.dynamo.tensors import unusual_stride
 from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, GraphOutput, Input, ModelTensor, import_graph, spec_of_tensor
@@ -63,41 +64,19 @@ class Job:
         return replace(self, placeholders=(*self.placeholders, *(Placeholder(node.name, held=False) for node in nodes)))
 
 
-class _Passed(NamedTuple):
-    """An output that is a placeholder, or (position -1) a plain value."""
-
-    position: int
-    value: Any = None
-
-    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
-        return given[self.position] if self.position >= 0 else self.value
-
-
-class _Made(NamedTuple):
-    """An output that is computed; several of one name are one tensor."""
-
-    name: str
-    stride: tuple[int, ...] | None
-
-    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
-        if self.name not in made:
-            made[self.name] = tensor_of(arrays[self.name], self.stride)
-        return made[self.name]
-
-
 class CompiledGraph:
     """A compiled graph that PyTorch calls.  Thread-safe."""
 
     def __init__(self, job: Job, given: Sequence[Any], settings: Settings) -> None:
         """given: values of the placeholders, drawn ones included.  Raises Error as compiling does."""
-        self._outputs = _outputs(job.graph)
+        self._outputs = outputs_of_graph(job.graph)
         self._binding: Binding | None = None
         self.is_general = True
         """Whether it is right for all tensors of these forms: none of their values went into it."""
-        if not any(isinstance(output, _Made) for output in self._outputs):
+        if not any(isinstance(output, ComputedOutput) for output in self._outputs):
             return
-        placed = _placed(job, given)
-        package, baked = _compiled(job, placed, self._outputs, settings)
+        placed = placed_for(job, given)
+        package, baked = compiled_package(job, placed, self._outputs, settings)
         self.is_general = not baked
         held = [Parameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, ModelTensor)]
         self._binding = Binding(_builder(package, settings), package.tensors, package.description, held, given, baked)
@@ -114,21 +93,22 @@ class CompiledGraph:
         return [output.of(given, arrays, made) for output in self._outputs]
 
 
-def _outputs(graph: fx.GraphModule) -> list[_Passed | _Made]:
+def outputs_of_graph(graph: fx.GraphModule) -> list[GivenOutput | ComputedOutput]:
+    """Return what each output of a graph is."""
     positions = {node: i for i, node in enumerate(graph.graph.find_nodes(op="placeholder"))}
     (end,) = graph.graph.find_nodes(op="output")
-    found: list[_Passed | _Made] = []
+    found: list[GivenOutput | ComputedOutput] = []
     for output in end.args[0]:
         if not isinstance(output, fx.Node):
-            found.append(_Passed(-1, output))
+            found.append(GivenOutput(-1, output))
         elif output in positions:
-            found.append(_Passed(positions[output]))
+            found.append(GivenOutput(positions[output]))
         else:
-            found.append(_Made(output.name, unusual_stride(output.meta["val"])))
+            found.append(ComputedOutput(output.name, unusual_stride(output.meta["val"])))
     return found
 
 
-def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
+def placed_for(job: Job, given: Sequence[Any]) -> list[Placed]:
     """Return what each placeholder is to the importer.  Memory that two of them show is bound for the first; the other is an input."""
     found: list[Placed] = []
     seen: set[tuple[object, ...]] = set()
@@ -143,12 +123,12 @@ def _placed(job: Job, given: Sequence[Any]) -> list[Placed]:
     return found
 
 
-def _compiled(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
+def compiled_package(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
     """Return the netlist with its tensors, and the names of parameters whose values went into it."""
     wanted: dict[str, None] = {}
     results: list[GraphOutput | None] = []
     for output in outputs:
-        new = isinstance(output, _Made) and output.name not in wanted
+        new = isinstance(output, ComputedOutput) and output.name not in wanted
         results.append(GraphOutput(output.name) if new else None)
         wanted.update({output.name: None} if new else {})
     module, weights = import_graph(job.graph, job.name, placed, results)

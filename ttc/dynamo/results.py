@@ -1,0 +1,35 @@
+"""What a compiled graph gives in one place, of what it was given and what a run has computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from numpy.typing import NDArray
+
+from ttc.dynamo.tensors import tensor_of
+
+
+class GivenOutput(NamedTuple):
+    """An output that is a placeholder, or (position -1) a plain value."""
+
+    position: int
+    value: Any = None
+
+    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
+        """Return the output, of the values of placeholders."""
+        return given[self.position] if self.position >= 0 else self.value
+
+
+class ComputedOutput(NamedTuple):
+    """An output that is computed; several of one name are one tensor."""
+
+    name: str
+    stride: tuple[int, ...] | None
+
+    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
+        """Return the output, of what a run has computed; `made`: outputs of that run that there are already."""
+        if self.name not in made:
+            made[self.name] = tensor_of(arrays[self.name], self.stride)
+        return made[self.name]
