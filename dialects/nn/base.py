@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.effects import DeclaredEffects
 from ttc.dialects.core.ir.op_classes import collect_ops
-from ttc.dialects.core.ir.spec import STORED_ONLY, Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.spec import STORED_ONLY, Spec, are_lasting, spec_of, tensor_type
 from ttc.dialects.core.plain.interpret import kernel
 
 TENSOR = base(TensorType)
@@ -81,8 +81,29 @@ class NNOp(TtcOp):
     def build(cls, *operands: SSAValue | None, location: Attribute, **attrs: Any) -> Self:
         """Create the op with inferred result types.  Attributes that are None are absent.  Raises E04xx at the location."""
         given = {k: v for k, v in attrs.items() if v is not None}
-        specs = cls.inferred(cls._infer, [None if x is None else x.type for x in operands], given, location)
-        return cast("Self", cls.make(operands, given, [tensor_type(s) for s in specs], location))
+        return cls.make(operands, given, cls._result_types([None if x is None else x.type for x in operands], given, location), location)
+
+    @classmethod
+    def _result_types(cls, types: Sequence[Attribute | None], attrs: dict[str, Any], location: Attribute) -> tuple[Attribute, ...]:
+        """Return types of results, as they were inferred when the op was made of the same operands and attributes before."""
+        key: tuple[Any, ...] | None = (cls, *map(id, types), *attrs.items())
+        try:
+            known = _INFERRED.get(key)
+        except TypeError:  # an attribute has no hash: a list, or a weight
+            key = known = None
+        if known is not None:
+            return known
+        found = tuple([tensor_type(s) for s in cls.inferred(cls._infer, types, attrs, location)])
+        if key is not None and are_lasting(types):
+            if len(_INFERRED) >= MAX_INFERRED:
+                _INFERRED.clear()
+            _INFERRED[key] = found
+        return found
+
+
+MAX_INFERRED = 1 << 14
+_INFERRED: dict[tuple[Any, ...], tuple[Attribute, ...]] = {}
+"""Types of results by the op's class, identities of its operands' types, which stay for good, and its attributes."""
 
 
 @cache

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from xdsl.ir import Attribute, Block, SSAValue
 
+from ttc.dialects.core.ir.adapter import append
 from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.locations import location_of, source_names
@@ -38,7 +39,7 @@ class BlockMaker(OpMaker):
         return self._location
 
     def place(self, op: NNOp) -> tuple[SSAValue, ...]:
-        self._block.add_op(op)
+        append(self._block, op)
         return tuple(op.results)
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
@@ -48,7 +49,7 @@ class BlockMaker(OpMaker):
         found = self._constants.get(content)
         if found is None:
             leaf = ConstantOp.make((), {"value": self._value(array)}, [tensor_type(content[0])], self._location)
-            self._block.add_op(leaf)
+            append(self._block, leaf)
             found = self._constants[content] = leaf.result
         return found
 

@@ -153,7 +153,7 @@ class _Gradients:
 
     def make_optimizer(self) -> None:
         """The entry that gives what was added, divided, and clears it."""
-        entry = OpenEntry(make_function(OPTIMIZER, [], named_location(OPTIMIZER)), [], [])
+        entry = OpenEntry(make_function(OPTIMIZER, [], named_location(OPTIMIZER)), [])
         self.unit.module.body.block.add_op(entry.function)
         share = self._share(entry, self._count(entry) if self.divided else None)
         for name, kind in self.specs.items():
@@ -214,7 +214,7 @@ def _unrolled(entry: OpenEntry, microbatches: int, rows: int | None, unit: Unit,
         raise Error("E0101", "the inputs have no rows: there are no microbatches", where=where(entry.function))
     wide = [_widened(spec_of(a.type), rows, microbatches) for a in entry.block.args]
     declared: list[tuple[Port, Attribute]] = [(port, tensor_type(s)) for port, s in zip(entry.arguments, wide, strict=True)]
-    made = OpenEntry(make_function(STEP, declared, entry.function.location), entry.arguments, [])
+    made = OpenEntry(make_function(STEP, declared, entry.function.location), entry.arguments)
     maker = BlockMaker(made.block, unit.weights)
     leaves: dict[tuple[str, object], SSAValue] = {}
     now: dict[str, SSAValue] = {}
@@ -228,10 +228,12 @@ def _unrolled(entry: OpenEntry, microbatches: int, rows: int | None, unit: Unit,
         _copy(entry.block.ops, made, values, leaves, now)
         runs.append([values.get(value, value) for _, value in entry.results])
         now |= {port.updates: value for (port, _), value in zip(entry.results, runs[-1], strict=True) if port.updates is not None}
+    rows_of_all: list[tuple[Port, SSAValue]] = []
     for index, (port, old) in enumerate(entry.results):
         maker.enter(old.owner.location if isinstance(old.owner, Operation) else entry.function.location)
         added = port.name in (SUM, COUNT) or port.name in gradients
-        made.results.append((port, _together(maker, port, [run[index] for run in runs], rows, added=added)))
+        rows_of_all.append((port, _together(maker, port, [run[index] for run in runs], rows, added=added)))
+    made.results = rows_of_all
     entry.function.detach()
     entry.function.erase()
     unit.module.body.block.add_op(made.function)

@@ -137,8 +137,9 @@ class _Maker(BlockMaker):
         self._numbers: dict[tuple[Any, ...], tuple[SSAValue, ...]] = {}
 
     def nn_all(self, op: str, *operands: SSAValue | None, **attrs: Any) -> tuple[SSAValue, ...]:
-        if any(x is None or self.rank(x) for x in operands):
-            return super().nn_all(op, *operands, **attrs)
+        for x in operands:
+            if x is None or self.rank(x):
+                return super().nn_all(op, *operands, **attrs)
         key = (op, operands, *sorted(attrs.items()))
         if key not in self._numbers:
             self._numbers[key] = super().nn_all(op, *operands, **attrs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import field
 from typing import Any, Self
 
@@ -46,12 +46,12 @@ class OpenEntry:
     Args:
         function: its body ends with the last op that computes.
         arguments: ports of its arguments.
-        results: ports and values of what it is to return.
     """
 
     function: FuncOp
     arguments: list[Port]
-    results: list[tuple[Port, SSAValue]]
+    _results: dict[tuple[str, bool], tuple[Port, SSAValue]] = field(default_factory=dict)
+    """By name, and by whether they are new values of a parameter or state."""
 
     @classmethod
     def of(cls, function: FuncOp) -> Self:
@@ -62,7 +62,9 @@ class OpenEntry:
         if last is not None:
             last.detach()
             last.erase()
-        return cls(function, arguments, list(zip(results, values, strict=True)))
+        entry = cls(function, arguments)
+        entry.results = list(zip(results, values, strict=True))
+        return entry
 
     @classmethod
     def copy(cls, function: FuncOp, name: str, module: ModuleOp) -> Self:
@@ -73,6 +75,15 @@ class OpenEntry:
         made.location = function.location
         module.body.block.add_op(made)
         return cls.of(made)
+
+    @property
+    def results(self) -> list[tuple[Port, SSAValue]]:
+        """Ports and values of what the function is to return."""
+        return list(self._results.values())
+
+    @results.setter
+    def results(self, rows: Iterable[tuple[Port, SSAValue]]) -> None:
+        self._results = {(port.name, port.updates is not None): (port, value) for port, value in rows}
 
     @property
     def block(self) -> Block:
@@ -88,21 +99,19 @@ class OpenEntry:
 
     def give(self, port: Port, value: SSAValue) -> None:
         """A new result behind the others.  Raises E0302 if there is one of that name."""
-        if any(other.name == port.name for other, _ in self.results):
+        if (port.name, False) in self._results or (port.name, True) in self._results:
             raise Error("E0302", f"'{self.function.sym_name.data}' has an output '{port.name}' already")
-        self.results.append((port, value))
+        self._results[port.name, port.updates is not None] = port, value
 
     def taken(self, name: str) -> SSAValue | None:
         """Return the value of an output, which is no longer one; None if there is none of that name."""
-        for index, (port, value) in enumerate(self.results):
-            if port.name == name and port.updates is None:
-                del self.results[index]
-                return value
-        return None
+        found = self._results.pop((name, False), None)
+        return None if found is None else found[1]
 
     def result(self, name: str) -> SSAValue | None:
         """Return the value of an output; None if there is none of that name."""
-        return next((value for port, value in self.results if port.name == name and port.updates is None), None)
+        found = self._results.get((name, False))
+        return None if found is None else found[1]
 
     def leaves(self) -> Iterator[ParamOp | StateOp]:
         """Yield the function's parameters and states."""
@@ -112,7 +121,7 @@ class OpenEntry:
 
     def sweep(self) -> None:
         """Drop the ops that nothing reads any more."""
-        kept = {value for _, value in self.results}
+        kept = {value for _, value in self._results.values()}
         for op in reversed(list(self.block.ops)):
             if kept.isdisjoint(op.results) and all(r.first_use is None for r in op.results) and not getattr(op, "EFFECT", False):
                 op.detach()

@@ -61,7 +61,7 @@ def _expose(function: FuncOp, probes: list[ProbeOp]) -> None:
         label, number = op.label.data, seen.get(op.label.data, 0)
         seen[label] = number + 1
         entry.give(Port(f"{OUTPUT}{label}" + (f"#{number}" if number else "")), op.x)
-        entry.results[:] = [(port, op.x if value is op.y else value) for port, value in entry.results]
+        entry.results = [(port, op.x if value is op.y else value) for port, value in entry.results]
         op.y.replace_all_uses_with(op.x)
         op.detach()
         op.erase()

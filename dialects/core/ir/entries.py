@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,9 @@ from ttc.dialects.core.ir.locations import named_location
 from ttc.dialects.core.ir.spec import element_type
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
+
+MAX_PORTS = 1 << 14
+"""The most ports whose attributes are kept."""
 
 
 @record
@@ -33,7 +37,9 @@ class Port:
     dtype: np.dtype | None = None
     streamed: bool = False
 
+    @lru_cache(maxsize=MAX_PORTS)  # noqa: B019 - ports are small, and the same ones come up in every pass
     def attribute(self) -> builtin.DictionaryAttr:
+        """Return what stands for it in an entry function; one object a port."""
         entries: dict[str, Attribute] = {"ttc.name": builtin.StringAttr(self.name)}
         if self.updates is not None:
             entries["ttc.updates"] = builtin.StringAttr(self.updates)
@@ -41,14 +47,26 @@ class Port:
             entries["ttc.dtype"] = element_type(self.dtype)
         if self.streamed:
             entries["ttc.streamed"] = builtin.UnitAttr()
-        return builtin.DictionaryAttr(entries)
+        made = builtin.DictionaryAttr(entries)
+        if len(_PORTS) >= MAX_PORTS:
+            _PORTS.clear()
+        _PORTS[id(made)] = made, self
+        return made
 
     @staticmethod
     def of(entry: builtin.DictionaryAttr) -> Port:
+        """Return the port that an attribute stands for.  Raises E0302."""
+        known = _PORTS.get(id(entry))
+        if known is not None:
+            return known[1]
         data = {k: plain(v) for k, v in entry.data.items()}
         if not isinstance(data.get("ttc.name"), str):
             raise Error("E0302", "an argument or result of an entry function lacks ttc.name")
         return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), "ttc.streamed" in data)
+
+
+_PORTS: dict[int, tuple[builtin.DictionaryAttr, Port]] = {}
+"""Ports by the identity of the attribute that was made of them, which stays as long as it is here."""
 
 
 def entry_functions(module: builtin.ModuleOp) -> list[func.FuncOp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -102,6 +103,11 @@ def spec_of(type_: Attribute) -> Spec:
     """Return the spec of a builtin tensor type.  Raises E0302."""
     made = _MADE.get(id(type_))
     return made[1] if made is not None else _read_spec(type_)
+
+
+def are_lasting(types: Iterable[Attribute | None]) -> bool:
+    """Return whether types are objects that stay for good, so that their identities tell them apart."""
+    return all(type_ is None or id(type_) in _MADE for type_ in types)
 
 
 @cache
