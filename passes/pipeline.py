@@ -47,6 +47,7 @@ from ttc.passes.nn.recognize_rms_norm import RecognizeRmsNorm
 from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
+from ttc.passes.nn_to_tile.block_rows import BlockRows
 from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.note_independent import NoteIndependent
@@ -131,6 +132,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
             *(
                 NoteIndependent(),
                 StreamBatch(wanted.samples),
+                BlockRows(),
                 LowerToTile(),
                 AssignFormats(format),
                 OverrideFormats(wanted.rules),

@@ -91,6 +91,11 @@ class ControlOp(NNOp):
         raise Error("E0901", f"{cls.name} has no arguments")
 
     @classmethod
+    def takes(cls, number: int, inner: Spec, outer: Spec, attrs: dict[str, Any]) -> bool:
+        """Return whether an argument of a region, of type `inner`, takes what `arguments` says it is given."""
+        return accepts(inner, outer)
+
+    @classmethod
     def build_with(cls, *operands: SSAValue | None, location: Attribute, blocks: Sequence[Block], **attrs: Any) -> Self:
         """Create the op around blocks that end in YieldOp.  Raises E04xx at the location."""
         given = {k: v for k, v in attrs.items() if v is not None}
@@ -107,12 +112,24 @@ class ControlOp(NNOp):
         try:
             wanted = self.arguments(specs, attrs)
             for region in self.regions:
-                _check_region(region, wanted)
+                self._check_region(region, wanted, attrs)
             found = self.infer_with(specs, attrs, [ends_of(region.block) for region in self.regions])
         except Error as error:
             raise VerifyException(error.message) from error
         if found != tuple(spec_of(r.type) for r in self.results):
             raise VerifyException(f"{self.name} gives {', '.join(map(str, found))}, which are not its results")
+
+    def _check_region(self, region: Region, wanted: Sequence[Spec], attrs: dict[str, Any]) -> None:
+        """Raises E0302 for what may not stand in a region, E0401 for arguments that do not accept the operands."""
+        found = [spec_of(a.type) for a in region.block.args]
+        fits = len(found) == len(wanted) and all(self.takes(i, a, b, attrs) for i, (a, b) in enumerate(zip(found, wanted, strict=True)))
+        if not fits:
+            raise Error("E0401", f"a region takes {', '.join(map(str, found))}, not {', '.join(map(str, wanted))}")
+        if not isinstance(region.block.last_op, YieldOp):
+            raise Error("E0302", "a region does not end in nn.yield")
+        for op in region.block.ops:
+            if not isinstance(op, NNOp | YieldOp) and not is_written_out(op) and not op.name.startswith(_LOWERED):
+                raise Error("E0302", f"{op.name} does not belong into a region: only ops of nn and tile and literals do")
 
 
 @irdl_op_definition
@@ -238,18 +255,6 @@ def ends_of(block: Block) -> Ends:
     """Return what a block of a region takes and yields."""
     last = block.last_op
     return Ends([spec_of(a.type) for a in block.args], [] if last is None else [spec_of(v.type) for v in last.operands])
-
-
-def _check_region(region: Region, wanted: Sequence[Spec]) -> None:
-    """Raises E0302 for what may not stand in a region, E0401 for arguments that do not accept the operands."""
-    found = [spec_of(a.type) for a in region.block.args]
-    if len(found) != len(wanted) or not all(accepts(a, b) for a, b in zip(found, wanted, strict=True)):
-        raise Error("E0401", f"a region takes {', '.join(map(str, found))}, not {', '.join(map(str, wanted))}")
-    if not isinstance(region.block.last_op, YieldOp):
-        raise Error("E0302", "a region does not end in nn.yield")
-    for op in region.block.ops:
-        if not isinstance(op, NNOp | YieldOp) and not is_written_out(op) and not op.name.startswith(_LOWERED):
-            raise Error("E0302", f"{op.name} does not belong into a region: only ops of nn and tile and literals do")
 
 
 def is_written_out(op: Operation) -> bool:

@@ -16,7 +16,7 @@ WISHES: RuleTable[Wishes] = RuleTable("wish of folds", __name__)
 
 TO_TILE.refuse(
     "there is no tile op for it",
-    *("branch", "loop", "require", "batch_norm", "batch_norm_training", "dropout", "random_normal", "random_uniform"),
+    *("branch", "loop", "require", "row_blocks", "batch_norm", "batch_norm_training", "dropout", "random_normal", "random_uniform"),
     *("cholesky", "eigh", "lu", "qr", "solve", "svd", "grouped_matmul"),
     *("compress", "dynamic_expand", "dynamic_reshape", "dynamic_slice", "non_max_suppression", "non_zero", "one_hot", "range", "unique"),
     *("sequence_at", "sequence_erase", "sequence_insert", "sequence_join", "decode_image"),

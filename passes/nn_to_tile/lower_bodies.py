@@ -16,6 +16,7 @@ from ttc.dialects.core.ir.spec import spec_of, tensor_type
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.blocks import RowBlocksOp
 from ttc.dialects.nn.control import ControlOp, LoopOp, YieldOp, is_written_out
 from ttc.dialects.tile.base import TileOp
 from ttc.dialects.tile.host import FromHostOp, ToHostOp
@@ -161,6 +162,8 @@ def _sink_literals(op: ControlOp, block: Block) -> None:
     if isinstance(op, LoopOp):
         first = int(op.plain_attrs()["carried"])
         taken = zip(op.values[first:], block.args[1 + first :], strict=True)
+    elif isinstance(op, RowBlocksOp):
+        taken = zip(op.operands, block.args, strict=True)  # an argument of fewer rows is of another type
     else:
         taken = zip(op.operands[1:], block.args, strict=True)
     start = block.first_op

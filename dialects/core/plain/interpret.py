@@ -23,6 +23,8 @@ Resolver: TypeAlias = Callable[[Work], NDArray]
 """Gives the value of a `ttc.constant`, `ttc.param` or `ttc.state` whose value is not a literal."""
 Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None], list[NDArray]]"
 """Runs one op: `run_work`, or something with arithmetic of its own."""
+Roundings: TypeAlias = "tuple[tuple[np.dtype | None, Callable[[NDArray], NDArray]], ...]"
+"""What becomes of each result of an op: the dtype that is left as it is, and what makes a result of another."""
 _EXECUTABLE = ("nn", "tile")
 """Dialects that have kernels."""
 
@@ -41,7 +43,7 @@ class _Step:
 
     compute: Callable[..., Any]
     operands: tuple[int | None, ...]
-    roundings: tuple[tuple[np.dtype | None, Callable[[NDArray], NDArray]], ...] | None
+    roundings: Roundings | None
     done: tuple[int, ...]
     where: str
 
@@ -50,10 +52,7 @@ class _Step:
             found = self.compute(*[None if i is None else values[i] for i in self.operands])
         except Error as error:
             raise error.at(self.where) from None
-        if self.roundings is None:
-            return found
-        results = map(np.asarray, found if isinstance(found, tuple) else (found,))
-        return [x if x.dtype == own else rounded(x) for x, (own, rounded) in zip(results, self.roundings, strict=True)]
+        return rounded_results(found, self.roundings)
 
 
 class RegionBody(ABC):
@@ -149,8 +148,9 @@ def run(function: Function, inputs: Sequence[NDArray], resolve: Resolver | None 
     return [_present(values[i]) for i in function.outputs]
 
 
-def ready(work: Work, execute: Execute, resolve: Resolver | None) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
-    """Return an op as `execute` runs it, given all its operands in order, with its kernel looked up, and its regions made ready, once.
+def ready(work: Work, execute: Execute, resolve: Resolver | None) -> tuple[Callable[..., Any], Roundings | None] | None:
+    """Return an op as `execute` runs it: its kernel, which takes all operands in order, looked up and with regions made ready, once; and
+    what becomes of its results.
 
     Leaves and fused regions have none: it is None.
     """
@@ -158,12 +158,18 @@ def ready(work: Work, execute: Execute, resolve: Resolver | None) -> Callable[[S
         return None
     places = tuple(None if value is None else place for place, value in enumerate(work.operands))
     (step,) = _steps(Function((), (replace(work, operands=places),), ()), resolve, execute)
+    return step.compute, step.roundings
 
-    def run(operands: Sequence[NDArray | None]) -> list[NDArray]:
-        with np.errstate(all="ignore"):
-            return list(step.run(operands))
 
-    return run
+def rounded_results(found: Any, roundings: Roundings | None) -> Sequence[NDArray]:
+    """Return what a kernel gives as arrays that are rounded to their formats; without roundings it gives such arrays."""
+    if roundings is None:
+        return found
+    listed: list[NDArray] = []
+    for value, (own, rounded) in zip(found if isinstance(found, tuple) else (found,), roundings, strict=True):
+        array = value if type(value) is np.ndarray else np.asarray(value)
+        listed.append(array if array.dtype == own else rounded(array))
+    return listed
 
 
 def _steps(function: Function, resolve: Resolver | None, execute: Execute) -> Iterator[_Step]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.runtime.engines.native.codegen.code import Code
+from ttc.runtime.engines.native.execution.bound_steps import BoundStep
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.targets import BoundEntry, ResultTarget, Targets
@@ -40,6 +41,8 @@ class Lease:
         segments = [segment for segment in layout.segments if segment.last > segment.first]
         self._memory = {s.first: self.instance.segment(s.first, s.last) for s in segments}
         self._runs = {first: run.ctypes.data for first, run in self._memory.items()}
+        self.steps: dict[int, BoundStep] = {}
+        """Steps in Python of the segments that ran here, by the identity of these: the plan keeps its segments."""
         self._alone = pool.new_alone()
         self._alone_address = self._alone.ctypes.data
         self._inputs = [(queue, view, self._own(view)) for queue, view in layout.bound.items() if queue not in layout.variables]

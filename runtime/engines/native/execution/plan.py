@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from math import prod
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,6 +16,7 @@ from ttc.dialects.core.plain.interpret import Resolver
 from ttc.runtime.engines.base import ShortRun, ShortSpec, Timed
 from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.native.codegen.code import Code
+from ttc.runtime.engines.native.execution.bound_steps import bound_step
 from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.short import short_run
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _REFERENCE_RUNS, _PYTHON_OPS = counter("reference_runs"), counter("python_ops")
+_QUIET = nullcontext()
 _NOWHERE: Mapping[str, NDArray] = {}
 """No memory of the caller's."""
 
@@ -98,7 +101,7 @@ class NativePlan:
                 )
             if segment.step is not None and memory is not None and not lease.instance.status[0]:
                 start = perf_counter_ns()
-                memory.compute(segment.step, self._resolver)
+                memory.compute(segment.step, self._resolver())
                 times.append(_timed(segment.step.node, "python", (start, perf_counter_ns()), (0, 0), len(times), draft))
 
         return self._leased(entries, compute, into or _NOWHERE), times
@@ -136,11 +139,8 @@ class NativePlan:
         given, opened = lease.take(entries, into), lease.open()
         memory = self._memory(lease, given, opened, into) if self._needs_memory else None
         made = self._made(lease, memory) if targets.direct else None
-        for segment in layout.segments:
-            if memory is not None and segment.conditions and not all(memory.truth(view) == wanted for view, wanted in segment.conditions):
-                continue
-            compute(lease, segment, memory)
-            if instance.status[0]:
+        with _QUIET if memory is None else np.errstate(all="ignore"):
+            if not self._ran(lease, compute, memory):
                 return None
         found = lease.results(opened, made)
         for queue in targets.direct:
@@ -154,6 +154,17 @@ class NativePlan:
             np.copyto(into[queue], found[queue])
             found[queue] = into[queue]
         return found
+
+    def _ran(self, lease: Lease, compute: _Compute, memory: Values | None) -> bool:
+        """Run all segments; returns whether no data were out of range."""
+        status = lease.instance.status
+        for segment in self.prepared.layout.segments:
+            if memory is not None and segment.conditions and not all(memory.truth(view) == truth for view, truth in segment.conditions):
+                continue
+            compute(lease, segment, memory)
+            if status[0]:
+                return False
+        return True
 
     def _made(self, lease: Lease, memory: Values | None) -> dict[str, NDArray]:
         """Arrays to be given away that are filled at the end of a run: made before anything is written in place."""
@@ -172,9 +183,11 @@ class NativePlan:
     def _native(self, lease: Lease, segment: Segment, memory: Values | None) -> None:
         lease.compute(segment)
         if segment.step is not None and memory is not None and not lease.instance.status[0]:
-            memory.compute(segment.step, self._resolver)
+            step = lease.steps.get(id(segment))
+            if step is None:
+                step = lease.steps[id(segment)] = bound_step(segment.step, memory, self._resolver)
+            step(memory)
 
-    @property
     def _resolver(self) -> Resolver:
         return self._reference().constant
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from ttc.runtime.engines.native.planning.prepared import Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.result_memory import has_own_memory
 
+ABSENT = -1
+"""The number under which no operand is found."""
+
 
 class Values:
     """The values of one run, as arrays.
@@ -24,12 +28,11 @@ class Values:
         objects: values that Python holds, by number.
     """
 
-    def __init__(
-        self, instance: Instance, given: Mapping[str, NDArray], written: Mapping[str, NDArray], objects: dict[int, NDArray]
-    ) -> None:
+    def __init__(self, instance: Instance, given: Mapping[str, NDArray], written: Mapping[str, NDArray], objects: dict[int, Any]) -> None:
         self._instance = instance
         self._arrays = {Place.BOUND: given, Place.WRITTEN: written}
         self.objects = objects
+        objects[ABSENT] = None
         self._truths: dict[tuple[Buffer, int], bool] = {}
 
     def array(self, view: View) -> NDArray:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.plain.evaluate import evaluate, guarded
 from ttc.dialects.core.plain.functions import Function, TensorType
-from ttc.dialects.core.plain.interpret import Execute, RegionBody, Resolver, kernel, ready, run_unrounded, run_work
+from ttc.dialects.core.plain.interpret import (
+    Execute,
+    RegionBody,
+    Resolver,
+    Roundings,
+    kernel,
+    ready,
+    rounded_results,
+    run_unrounded,
+    run_work,
+)
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.tensors import View
@@ -44,12 +55,13 @@ class PythonStep:
         node = self.node
         if self.bodies:
             results = guarded(lambda: self._planned(operands), node.where)
-        elif (run := self._ready(resolve)) is None:
+        elif (ready := self._ready(lambda: resolve)) is None:
             results = evaluate(self._function, operands, resolve, node.where, self._execute)
         else:
-            given = iter(operands)
-            every = [None if value is None else next(given) for value in node.operands]
-            results = guarded(lambda: run(every), node.where)
+            compute, roundings = ready
+            every = self._every(operands)
+            with np.errstate(all="ignore"):
+                results = guarded(lambda: list(rounded_results(compute(*every), roundings)), node.where)
         if len(results) != len(node.results):
             raise Mismatch(node.where)
         for result, type_ in zip(results, node.work.results, strict=True):
@@ -59,19 +71,36 @@ class PythonStep:
 
     def _planned(self, operands: Sequence[NDArray]) -> list[NDArray]:
         """Return what an op gives whose regions are planned."""
-        given, work = iter(operands), self.node.work
-        every = [None if value is None else next(given) for value in self.node.operands]
-        return list(kernel(work.op)(*every, **work.attrs, bodies=tuple(self.bodies)))
+        return list(self._with_bodies(*self._every(operands)))
+
+    @property
+    def _with_bodies(self) -> Callable[..., Any]:
+        """The kernel of an op whose regions are planned."""
+        work = self.node.work
+        return partial(kernel(work.op), **work.attrs, bodies=tuple(self.bodies))
+
+    def _every(self, operands: Sequence[NDArray]) -> list[NDArray | None]:
+        """Return operands with those that are absent between them."""
+        given = iter(operands)
+        return [None if value is None else next(given) for value in self.node.operands]
+
+    def prepared(self, resolve: Callable[[], Resolver]) -> tuple[Callable[..., Any], Roundings | None] | None:
+        """Return its kernel, which takes all operands in order, and what becomes of its results; None if it has none of its own.
+
+        Args:
+            resolve: gives what gives constants.
+        """
+        return (self._with_bodies, None) if self.bodies else self._ready(resolve)
 
     @property
     def _execute(self) -> Execute:
         """How an op runs in the reference engine."""
         return run_unrounded if self.node.unrounded else run_work
 
-    def _ready(self, resolve: Resolver) -> Callable[[Sequence[NDArray | None]], list[NDArray]] | None:
+    def _ready(self, resolve: Callable[[], Resolver]) -> tuple[Callable[..., Any], Roundings | None] | None:
         """Return the node with its kernel looked up, where that can be done once for all runs, whose constants are the same."""
         if "_made" not in self.__dict__:
-            self.__dict__["_made"] = ready(self.node.work, self._execute, resolve)
+            self.__dict__["_made"] = ready(self.node.work, self._execute, resolve() if self.node.work.bodies else None)
         return self.__dict__["_made"]
 
     @cached_property

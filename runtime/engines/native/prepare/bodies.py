@@ -25,26 +25,24 @@ def is_planned(work: Work) -> bool:
 
 
 def planned_bodies(step: PythonStep, netlist: Netlist, plan: Callable[[Graph, Netlist], Plan]) -> list[RegionBody]:
-    """Return the regions of an op, ready to run; none if the plan of one is not native code in part.
+    """Return the regions of an op, ready to run; none if no plan of one is native code in part.
 
     Args:
         step: of the op.
         netlist: that it is in.
         plan: makes the plan of a graph.
     """
-    found: list[RegionBody] = []
+    found: list[PlannedBody] = []
     for body in step.node.work.bodies:
         inner = body_netlist(body, step.node, _keys(body, step), netlist)
         (graph,) = inner.graphs.values()
         made = plan(graph, inner)
-        if isinstance(made, ReferencePlan):
-            return []
         read = bound_queues(graph, inner)
         given = tuple((number, name) for number in range(len(body.inputs)) if (name := f"{GIVEN}{number}") in read)
         results = tuple(queue for _, queue in graph.writes)
         short = _short(made, inner, [name for _, name in given], results)
         found.append(PlannedBody(body, made, given, results, short))
-    return found
+    return [] if all(isinstance(body.plan, ReferencePlan) for body in found) else [*found]
 
 
 def _short(plan: Plan, netlist: Netlist, given: Sequence[str], made: Sequence[str]) -> ShortRun | None:
@@ -60,16 +58,18 @@ def _short(plan: Plan, netlist: Netlist, given: Sequence[str], made: Sequence[st
 def _keys(body: Function, step: PythonStep) -> list[str | None]:
     """Return keys of the constants that the inputs of a region are; None for those that each call is given.
 
-    The operand before the values is a count, a condition or a choice: values begin at the second operand of a branch, and at the third of
-    a loop, whose region takes the number of the iteration first.  So input number n is operand number n + 1.
+    Values begin at the second operand of a branch, which one chooses, and at the third of a loop, whose region takes the number of the
+    iteration first: its input number n is operand number n + 1 as well.  Rows in blocks have no operand before the values.
     """
     work = step.node.work
-    carried = -1 if work.op == "nn.branch" else work.attrs.get("carried")
-    if not isinstance(carried, int):  # in an archive made by others: the op says what is wrong when it runs
+    before = 0 if work.op == "nn.row_blocks" else 1
+    changing = 0 if work.op == "nn.branch" else work.attrs.get("carried" if before else "rows")
+    if not isinstance(changing, int):  # in an archive made by others: the op says what is wrong when it runs
         return [None] * len(body.inputs)
+    first = changing + 1 if work.op == "nn.loop" else changing
     found: list[str | None] = []
     for number, type_ in enumerate(body.inputs):
-        constant = step.constants[number + 1] if carried < number < len(step.constants) - 1 else None
+        constant = step.constants[number + before] if first <= number < len(step.constants) - before else None
         found.append(constant[0] if constant is not None and constant[1] == type_ else None)
     return found
 

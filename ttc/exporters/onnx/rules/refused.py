@@ -3,7 +3,7 @@
 from ttc.exporters.onnx.rules import NODE_RULES
 
 NODE_RULES.refuse("bits are not taken for another type in ONNX", "bitcast")
-NODE_RULES.refuse("branches and loops are not exported", "branch", "loop", "require")
+NODE_RULES.refuse("branches and loops are not exported", "branch", "loop", "require", "row_blocks")
 NODE_RULES.refuse("shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "resize_by", "unique")
 NODE_RULES.refuse("sequences and text are not exported", "sequence_insert", "sequence_erase", "sequence_at", "sequence_join")
 NODE_RULES.refuse(

@@ -2,7 +2,7 @@
 
 from ttc.exporters.stablehlo.rules import HLO_RULES
 
-HLO_RULES.refuse("branches and loops are not exported", "branch", "loop", "require")
+HLO_RULES.refuse("branches and loops are not exported", "branch", "loop", "require", "row_blocks")
 HLO_RULES.refuse("shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "resize_by")
 HLO_RULES.refuse("the size of its result follows from data", "range", "one_hot", "non_zero", "compress", "unique")
 HLO_RULES.refuse("sequences and text are not exported", "sequence_insert", "sequence_erase", "sequence_at", "sequence_join")

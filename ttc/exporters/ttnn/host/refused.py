@@ -24,7 +24,7 @@ HOST_RULES.refuse("torch computes it otherwise, or not at all", "tree_ensemble",
 HOST_RULES.refuse(
     "shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "non_zero", "compress", "unique", "one_hot", "range"
 )
-HOST_RULES.refuse("the exported program has one path", "branch", "loop", "require")
+HOST_RULES.refuse("the exported program has one path", "branch", "loop", "require", "row_blocks")
 HOST_RULES.refuse("sequences and text are not exported", "sequence_insert", "sequence_erase", "sequence_at", "sequence_join")
 HOST_RULES.refuse(
     "sequences and text are not exported", "string_concat", "string_split", "string_normalize", "regex_full_match", "string_index"

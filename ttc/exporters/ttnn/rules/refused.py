@@ -4,7 +4,7 @@ from ttc.exporters.ttnn.rules import RULES
 
 RULES.refuse("integers are the host's", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right", "quantize", "dequantize")
 RULES.refuse("bits are not taken for another type", "bitcast")
-RULES.refuse("a program for the device has one path", "branch", "loop", "require")
+RULES.refuse("a program for the device has one path", "branch", "loop", "require", "row_blocks")
 RULES.refuse(
     "shapes have to be known", "dynamic_reshape", "dynamic_expand", "dynamic_slice", "non_zero", "compress", "unique", "one_hot", "range"
 )

@@ -152,6 +152,49 @@ def test_a_branch_runs_the_plan_of_the_region_it_takes(which: bool, rng: np.rand
     np.testing.assert_allclose(plan.run(given)["out0"], reference.run(given)["out0"], atol=1e-4)
 
 
+@pytest.mark.parametrize("which", [True, False])
+def test_a_region_without_native_code_runs_beside_one_that_has_it(which: bool, rng: np.random.Generator) -> None:
+    """What hands its values on has none."""
+    first = Function((X, W), (), (0,))
+    second = Function((X, W), (work("tile.matmul", (0, 1, None), X, **MATMUL), work("tile.map", (2,), X, fn="neg")), (3,))
+    control = Work("nn.branch", (1, 2, 3), {}, (X,), None, ("the branch",), (first, second))
+    plan, bodies, reference = plans(netlist_of(control, TYPES), {"w": rng.standard_normal((64, 64), np.float32)})
+    assert [type(body) for body in bodies] == [PlannedBody] * 2
+    given = entries(rng, go=which)
+    np.testing.assert_allclose(plan.run(given)["out0"], reference.run(given)["out0"], atol=1e-4)
+
+
+def in_blocks(rows: int) -> Work:
+    """The product of rows of x with w, and its exponentials, in blocks of 2 and 8 rows."""
+    bodies: list[Function] = []
+    for size in (2, 8):
+        block = TensorType((size, 64), "Float32")
+        bodies.append(
+            Function((block, W), (work("tile.matmul", (0, 1, None), block, **MATMUL), work("tile.map", (2,), block, fn="exp")), (3,))
+        )
+    return Work("nn.row_blocks", (0, 1), {"rows": rows}, (GROWING,), None, ("the blocks",), tuple(bodies))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 21])
+def test_rows_in_blocks(count: int, rng: np.random.Generator) -> None:
+    held = {"w": rng.standard_normal((64, 64), np.float32) / 64}
+    plan, bodies, reference = plans(netlist_of(in_blocks(1), {"x": GROWING, "w": W}), held)
+    assert [body.given for body in bodies if isinstance(body, PlannedBody)] == [((0, "body_in0"),)] * 2  # w is packed once
+    given = {"x": rng.standard_normal((count, 64), np.float32)}
+    found, wanted = plan.run(given)["out0"], reference.run(given)["out0"]
+    assert found.shape == wanted.shape == (count, 64)
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [-1, 0, 2, 10**9])
+def test_blocks_of_rows_that_no_compiler_writes_end_in_an_error_of_the_op(rows: int, rng: np.random.Generator) -> None:
+    plan, _, _ = plans(netlist_of(in_blocks(rows), {"x": GROWING, "w": W}), {"w": rng.standard_normal((64, 64), np.float32)})
+    with pytest.raises(Error) as caught:
+        plan.run({"x": rng.standard_normal((3, 64), np.float32)})
+    assert caught.value.code in ("E0609", "E0802")
+    assert caught.value.where == "the blocks"
+
+
 def test_regions_of_dialect_nn_are_interpreted(rng: np.random.Generator) -> None:
     """Archives of earlier versions have such regions."""
     body = Function((I64, X, W), (work("nn.matmul", (1, 2, None), X, **MATMUL),), (3,))

@@ -1,0 +1,120 @@
+"""Steps in Python with all that is the same in every run of an instance looked up once: kernels, memory of operands and of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from numpy.typing import NDArray
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.evaluate import MALFORMED
+from ttc.dialects.core.plain.interpret import Resolver, rounded_results
+from ttc.dialects.core.records import record
+from ttc.runtime.engines.native.execution.values import ABSENT, Values
+from ttc.runtime.engines.native.graph.storage import array_dtype, computed, stored
+from ttc.runtime.engines.native.graph.tensors import Place, View
+from ttc.runtime.engines.native.planning.python_step import Mismatch, PythonStep
+from ttc.runtime.engines.result_memory import has_own_memory
+
+BoundStep: TypeAlias = Callable[[Values], None]
+"""Runs a step on the values of a run.  Raises what `Values.compute` does."""
+_Reads: TypeAlias = "tuple[tuple[int, NDArray | None], ...]"
+"""Operands: an array that lies where it lies in every run; the number of a value that Python holds; ABSENT."""
+
+
+@record(eq=False)
+class _Write:
+    """Where a result goes.
+
+    Args:
+        number: of the value, if Python holds it.
+        array: the memory that takes it; None if Python holds it.
+        shape: that is announced; -1 stands for any size.
+        fixed: whether it has no -1.
+    """
+
+    number: int
+    array: NDArray | None
+    shape: tuple[int, ...]
+    fixed: bool
+
+    def put(self, value: NDArray, values: Values, where: PythonStep) -> None:
+        """Put a result there; what Python holds has memory of its own.  Raises Mismatch."""
+        shape = value.shape
+        if shape != self.shape and (
+            self.fixed or len(shape) != len(self.shape) or not all(d in (-1, n) for d, n in zip(self.shape, shape, strict=True))
+        ):
+            raise Mismatch(where.node.where)
+        if self.array is not None:
+            self.array[...] = value
+        else:
+            values.objects[self.number] = value if has_own_memory(value) else value.copy()
+
+
+def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]) -> BoundStep:
+    """Return how a step runs on the instance that values are of; by `Values.compute` where its memory changes from run to run.
+
+    Args:
+        resolve: gives what gives constants, when it is asked for.
+    """
+
+    def anyhow(values: Values) -> None:
+        values.compute(step, resolve())
+
+    prepared = None if step.is_held else step.prepared(resolve)
+    reads, writes = _reads(step, values), _writes(step, values)
+    if prepared is None or reads is None or writes is None:
+        return anyhow
+    compute, roundings = prepared
+
+    def run(values: Values) -> None:
+        objects = values.objects
+        try:
+            found = rounded_results(compute(*[objects[number] if array is None else array for number, array in reads]), roundings)
+        except (Error, MemoryError, *MALFORMED):
+            return anyhow(values)  # which says what is wrong, and where
+        if len(found) != len(writes):
+            raise Mismatch(step.node.where)
+        for write, value in zip(writes, found, strict=True):
+            write.put(value, values, step)
+
+    return run
+
+
+def _reads(step: PythonStep, values: Values) -> _Reads | None:
+    """Return where the operands lie; None if one lies in memory of the caller's, or is computed from what is held."""
+    given = iter(step.present)
+    found: list[tuple[int, NDArray | None]] = []
+    for value in step.node.operands:
+        if value is None:
+            found.append((ABSENT, None))
+            continue
+        number, view, dtype = next(given)
+        if view is None:
+            found.append((number, None))
+            continue
+        array = _own(view, values)
+        if array is None or computed(array, view.storage) is not array or (dtype is not None and array.dtype != dtype):
+            return None
+        found.append((number, array))
+    return tuple(found)
+
+
+def _writes(step: PythonStep, values: Values) -> tuple[_Write, ...] | None:
+    """Return where the results go; None if one goes to memory of the caller's, or is held in another type than it is computed in."""
+    found: list[_Write] = []
+    for number, view, type_ in zip(step.node.results, step.targets, step.node.work.results, strict=True):
+        array = None if view is None else _own(view, values)
+        if view is not None and (array is None or stored(array, view.storage) is not array):
+            return None
+        found.append(_Write(number, array, tuple(type_.shape), -1 not in type_.shape))
+    return tuple(found)
+
+
+def _own(view: View, values: Values) -> NDArray | None:
+    """Return a view of the plan's own memory as an array; None for memory of the caller's."""
+    if view.buffer.place not in (Place.ARENA, Place.CONSTANT):
+        return None
+    array = values.array(view)
+    return array if array.dtype == array_dtype(view.storage) else None
