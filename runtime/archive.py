@@ -48,6 +48,8 @@ STAGES = "stages.json"
 """The member that describes an archive of stages, in the place of a manifest."""
 MAX_JSON_BYTES = json_text.MAX_BYTES
 _CHUNK_BYTES = 1 << 23
+NN_TEXT = "nn.mlir"
+"""Name of the text under `debug/` that holds the IR at the end of stage nn, where an archive can be exported."""
 _SEAL = "ttc archive sha256 "
 
 

@@ -27,6 +27,7 @@ import checkout  # noqa: F401
 from ttc.accuracy.distances import compare
 from ttc.dialects.core.errors import Error
 from ttc.exporters.graph import graph_of
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.table import exported
 from ttc.exporters.ttnn.export import export
 from ttc.options import CompileOptions
@@ -76,7 +77,7 @@ def measured(name: str, *, jax: bool) -> Row:
         try:
             sixteen, blocks = (compare(on_stand_in(path, inputs, format_), wanted) for format_ in (None, "Bfp8_b"))
             onnx = compare(by_onnxruntime(path, inputs), wanted)
-            text = exported("stablehlo", path, CompileOptions())[""].decode()
+            text = exported("stablehlo", path, ExportRequest(CompileOptions()))[""].decode()
         except Error as error:
             return Row(name, refused=f"{error.code}: {error.message}")
     stablehlo = compare(by_jax(text, inputs), wanted) if jax else None
@@ -98,7 +99,7 @@ def on_stand_in(path: Path, inputs: Sequence[torch.Tensor], format_: str | None)
 
 def by_onnxruntime(path: Path, inputs: Sequence[torch.Tensor]) -> NDArray:
     """Return the result of the ONNX model."""
-    session = onnxruntime.InferenceSession(exported("onnx", path, CompileOptions())[""])
+    session = onnxruntime.InferenceSession(exported("onnx", path, ExportRequest(CompileOptions()))[""])
     (found,) = session.run(None, {port.name: value.numpy() for port, value in zip(session.get_inputs(), inputs, strict=True)})
     return np.asarray(found)
 

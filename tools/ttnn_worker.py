@@ -86,6 +86,8 @@ def answer(request: dict[str, Any]) -> Any:
         OBJECTS.pop(number, None)
     match request["do"]:
         case "open":
+            if request["rows"] * request["columns"] > 1:
+                ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D)  # what collectives go by
             device = ttnn.open_mesh_device(ttnn.MeshShape(request["rows"], request["columns"]), l1_small_size=SMALL_BYTES)
             return [encoded(device), ttnn.get_memory_view(device, ttnn.BufferType.L1).total_bytes_per_bank]
         case "call":

@@ -57,13 +57,14 @@ def command(
 def _check_export(console: Console, model: Path, name: str, options: CompileOptions, program: str | None, as_json: bool) -> int:
     """Tell the ops that an exporter has no form of.  Raises what stops an export before its ops are looked at."""
     from ttc.exporters.refusals import RefusedOps
+    from ttc.exporters.request import ExportRequest
     from ttc.exporters.table import exported
 
     refused: tuple[RefusedOp, ...] = ()
     try:
         with console.progress() as progress:
             progress.show(f"checking {model.name}")
-            exported(name, model, options, program)
+            exported(name, model, ExportRequest(options, program))
     except RefusedOps as error:
         refused = error.rows
     if as_json:

@@ -9,6 +9,7 @@ import click
 
 from ttc.cli.console import Console, size_text
 from ttc.cli.options import FILE, options_from, verbosity
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.table import EXPORTERS, exported, exporter
 from ttc.options import CompileOptions
 
@@ -25,7 +26,7 @@ from ttc.options import CompileOptions
     "--format", metavar="FORMAT", help="How tensors are stored, as for `ttc compile`; default: 16 bits for ttnn, the model's own else."
 )
 @click.option("--fidelity", metavar="FIDELITY", help="Passes of the device's multiplier, as for `ttc compile`.")
-@click.option("--chips", metavar="N", help="Chips that divide the batch (ttnn), or that a program is spread over (netlist).")
+@click.option("--chips", metavar="N", help="Chips that divide the work (ttnn), or that a program is spread over (netlist).")
 @click.option("--batch", metavar="N", help="Size of every dynamic leading dimension.")
 @click.option("--shape", multiple=True, metavar="NAME=1x3x224x224", help="Shape of an input with dynamic dimensions (repeatable).")
 @click.option(
@@ -54,7 +55,7 @@ def command(console: Console, model: Path, format_: str, output: Path | None, pr
         require_output(output, model)
     with console.progress() as progress:
         progress.show(f"exporting {model.name}")
-        files = exported(format_, model, options, program, trace=trace)
+        files = exported(format_, model, ExportRequest(options, program, trace))
         progress.show(f"writing {output.name}")
         if form.suffix is None:
             output.mkdir(exist_ok=True)

@@ -66,6 +66,25 @@ def open_source(path: Path, options: CompileOptions) -> Source:
     return Source(module, weights, "import")
 
 
+def archived_source(path: Path) -> Source | None:
+    """Return the IR at the end of stage nn that an archive holds as text, with the archive's weights; None if it holds none.
+
+    Raises E03xx for text that does not fit, and what opening an archive raises.
+    """
+    from ttc.runtime.archive import NN_TEXT, open_archive
+
+    text = open_archive(require_model(path)).debug().get(NN_TEXT)
+    if text is None:
+        return None
+    name = f"{path.name}/debug/{NN_TEXT}"
+    module = parse_module(text, name, dialects())
+    if module_attr(module, "stage") != "nn":
+        raise Error("E0305", "the text is not of stage nn", where=name)
+    check_recorded(module, name)
+    verify(module)
+    return Source(module, text_weights(module, path), "nn")
+
+
 def identity(spec: Spec) -> Source:
     """Return a program that gives what it takes."""
     function = make_function("forward", [(Port("x"), tensor_type(spec))])

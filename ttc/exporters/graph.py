@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
 
-from ttc.compiler.driver import compile_path
-from ttc.compiler.source import is_text
+from ttc.compiler.driver import compile_path, compile_source
+from ttc.compiler.source import archived_source, is_text
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
@@ -53,6 +53,7 @@ class ModelGraph:
         function: the program as plain works; leaves name their weights by key.
         weights: values by key.
         target: the machine it was compiled for.
+        program: its name among the model's programs.
     """
 
     model: str
@@ -61,6 +62,7 @@ class ModelGraph:
     function: Function
     weights: WeightStore
     target: Target
+    program: str = "forward"
 
     def leaf(self, work: Work) -> NDArray:
         """Return the value of a leaf: a weight, or a literal.  Raises E0304."""
@@ -87,6 +89,13 @@ def graph_of(
     """
     stop = ROWS_FIRST if channels_first and not is_text(path, options) else "nn"
     return _graph(*_compiled(path, replace(options, to=stop), program, instruments))
+
+
+def graphs_of(path: Path, options: CompileOptions, program: str | None = None) -> list[ModelGraph]:
+    """Compile a model as far as stage nn, and take the program of that name, or all of them.  Raises what `graph_of` does."""
+    unit = _unit(path, replace(options, to="nn"), ())
+    functions = entry_functions(unit.module) if program is None else [_named(unit, program)]
+    return [_graph(unit, function) for function in functions]
 
 
 def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: str | None = None) -> tuple[ModelGraph, ModelGraph]:
@@ -117,18 +126,31 @@ def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: s
 
 
 def _compiled(path: Path, options: CompileOptions, program: str | None, instruments: Sequence[Instrument]) -> tuple[Unit, func.FuncOp]:
-    """Compile as far as the options say; returns the unit, and the function of the program."""
-    if path.suffix.lower() == ".tti":
-        message = f"{path.name} holds no ops of dialect nn: an archive has a netlist alone"
+    """Compile as far as the options say; returns the unit, and the function of the program, which may be left out where there is one."""
+    unit = _unit(path, options, instruments)
+    return unit, _named(unit, program)
+
+
+def _unit(path: Path, options: CompileOptions, instruments: Sequence[Instrument]) -> Unit:
+    """Compile as far as the options say; an archive starts from the text of stage nn that it holds."""
+    if path.suffix.lower() != ".tti":
+        return compile_path(path, options, instruments).unit
+    source = archived_source(path)
+    if source is None:
+        message = f"{path.name} holds no ops of dialect nn: an archive has a netlist alone, those of `ttc.generator` excepted"
         raise Error("E0101", message, hint="export from the model, or from the text that `ttc compile --to nn` writes")
-    unit = compile_path(path, options, instruments).unit
+    return compile_source(source, options, instruments).unit
+
+
+def _named(unit: Unit, program: str | None) -> func.FuncOp:
+    """Return the function of a program; None: of the only one."""
     functions = {function.sym_name.data: function for function in entry_functions(unit.module)}
     name = program or next(iter(functions))
     if name not in functions:
         raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, functions))
     if program is None and len(functions) > 1:
         raise Error("E0101", f"the model has {len(functions)} programs", hint=f"choose one with --program: {', '.join(functions)}")
-    return unit, functions[name]
+    return functions[name]
 
 
 def _graph(unit: Unit, function: func.FuncOp) -> ModelGraph:
@@ -141,4 +163,5 @@ def _graph(unit: Unit, function: func.FuncOp) -> ModelGraph:
         plain_block(function.body.block),
         unit.weights,
         unit.target,
+        function.sym_name.data,
     )

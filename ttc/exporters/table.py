@@ -10,6 +10,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 
 if TYPE_CHECKING:
+    from ttc.exporters.request import ExportRequest
     from ttc.options import CompileOptions
 
 
@@ -19,20 +20,18 @@ class Exporter:
 
     Args:
         what: in a line of help.
-        module: has `exported(path, options, program)`, which returns the files of an export by name.
+        module: has `exported(path, request)`, which returns the files of an export by name.
         suffix: of the one file that is written; None for a folder of several.
         formats: of `--format` that it takes beside the default; None where they are the compilation's.  Empty: the model's own types are
             written, and no device multiplies, so that `--fidelity` says nothing either.
-        has_chips: whether `--chips` spreads what is written.
-        has_traces: whether `--trace` writes what records the device's work.
+        takes: flags of `ttc export` that say something here and not everywhere: `chips`, `trace`.
     """
 
     what: str
     module: str
     suffix: str | None
     formats: tuple[str, ...] | None
-    has_chips: bool = True
-    has_traces: bool = False
+    takes: tuple[str, ...] = ()
 
 
 EXPORTERS: dict[str, Exporter] = {
@@ -41,12 +40,15 @@ EXPORTERS: dict[str, Exporter] = {
         "ttc.exporters.ttnn.entry",
         None,
         ("Float32", "Float16_b", "Bfp8_b"),
-        has_traces=True,
+        ("chips", "trace"),
     ),
-    "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", (), has_chips=False),
-    "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", (), has_chips=False),
-    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None),
+    "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", ()),
+    "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", ()),
+    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None, ("chips",)),
 }
+
+WHAT = {"chips": "programs for several chips", "trace": "traces"}
+"""What the flags ask for that not all exporters take."""
 
 
 def exporter(name: str) -> Exporter:
@@ -57,24 +59,22 @@ def exporter(name: str) -> Exporter:
     return found
 
 
-def exported(name: str, path: Path, options: CompileOptions, program: str | None = None, *, trace: bool = False) -> dict[str, bytes]:
+def exported(name: str, path: Path, request: ExportRequest) -> dict[str, bytes]:
     """Export a model; returns the files by name, a single one under the empty name.
 
     Args:
-        path: a model, IR text, or an archive where the format is made of netlists.
-        program: which of several programs of the model.
-        trace: write what records the device's work, so that it is started at once.
+        path: a model, IR text, or an archive where the format is made of netlists, or the archive holds the text of stage nn.
     Raises: E0101 for a format of numbers, a fidelity, chips or traces that the exporter does not write, E0503 for ops that it has no form
         of, all at once; what compilation raises.
     """
     found = exporter(name)
     if found.formats is not None:
-        _require_format(name, found.formats, options)
-    if options.chips is not None and not found.has_chips:
-        raise Error("E0101", f"--to {name} does not write programs for several chips", hint="leave out --chips")
-    if trace and not found.has_traces:
-        raise Error("E0101", f"--to {name} does not write traces", hint="leave out --trace")
-    return importlib.import_module(found.module).exported(path, options, program, **({"trace": True} if trace else {}))
+        _require_format(name, found.formats, request.options)
+    asked = {"chips": request.options.chips is not None, "trace": request.trace}
+    for flag, what in WHAT.items():
+        if asked[flag] and flag not in found.takes:
+            raise Error("E0101", f"--to {name} does not write {what}", hint=f"leave out --{flag}")
+    return importlib.import_module(found.module).exported(path, request)
 
 
 def _require_format(name: str, formats: tuple[str, ...], options: CompileOptions) -> None:

@@ -2,7 +2,7 @@
 
 The model's own code runs: its cache is given by an object with the library's method `update`, its attention by a function of the library's
 table of implementations.  Rows of a batch stand at places of their own.  The cache has one place more than it holds tokens, to which what
-is added to fill a chunk is written: it changes nothing that is ever read.
+is added to fill a chunk is written: it changes nothing that is ever read.  Its places are whole tiles of devices.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ _PASSED_OVER = frozenset(
     ("dropout", "is_causal", "output_attentions", "position_ids", "position_embeddings", "use_cache", "cache_position")
 )
 """Keywords of attention that change nothing here."""
+
+
+PLACES = 32
+"""The places of a cache are a multiple of this: rows of a tile, which devices write in place."""
 
 
 @record
@@ -48,13 +52,14 @@ class CachedModel(torch.nn.Module):
     def __init__(self, model: torch.nn.Module, batch: int, max_length: int, caches: tuple[CacheShape, ...], dtype: torch.dtype) -> None:
         super().__init__()
         self.model, self.batch, self.max_length = model, batch, max_length
+        self.places = -(-(max_length + 1) // PLACES) * PLACES
         self.layers = len(caches)
         self.cache: list[str] = []
         self._cache_keyword = cache_keyword(model)
         for layer, shape in enumerate(caches):
             for name, width in (("keys", shape.key_width), ("values", shape.value_width)):
                 self.cache.append(f"{name}_{layer}")
-                self.register_buffer(self.cache[-1], torch.zeros(batch, max_length + 1, shape.heads, width, dtype=dtype))
+                self.register_buffer(self.cache[-1], torch.zeros(batch, self.places, shape.heads, width, dtype=dtype))
 
     def forward(self, tokens: Tensor, starts: Tensor, counts: Tensor) -> dict[str, Tensor]:
         """Compute the logits, and write keys and values of the tokens."""
@@ -62,7 +67,7 @@ class CachedModel(torch.nn.Module):
         places = starts[:, None] + steps
         slots = torch.where(steps < counts[:, None], places, self.max_length)
         rows = torch.arange(self.batch)[:, None].expand(-1, tokens.shape[1])
-        behind = places[:, None, :, None] - torch.arange(self.max_length + 1)
+        behind = places[:, None, :, None] - torch.arange(self.places)
         cache = BufferCache(self, (rows, slots))
         with cache.used(self.model), self._last_alone(counts, tokens.shape[1]):
             found = self.model(

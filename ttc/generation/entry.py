@@ -47,10 +47,10 @@ def generator(
     from ttc.runtime.program import build_program
 
     length = default_length(model) if max_length is None else max_length
-    compiled = compile_generation(model, 1 if batch is None else batch, length, CHUNKS if chunks is None else chunks, compiling)
+    compiled, text = compile_generation(model, 1 if batch is None else batch, length, CHUNKS if chunks is None else chunks, compiling)
     exact = Exact(options.stochastic_rounding) if options.exact else None
     sources = compiled.constants.sources
     program = build_program(
         compiled.netlist, compiled.description, sources, engine=chosen_engine(options), threads=options.threads, exact=exact
     )
-    return Generator(Executor(program))
+    return Generator(Executor(program), text)

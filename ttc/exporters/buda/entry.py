@@ -8,16 +8,17 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.writer import write_netlist
 from ttc.exporters.buda.export import export
-from ttc.options import CompileOptions
+from ttc.exporters.request import ExportRequest
 
 
-def exported(path: Path, options: CompileOptions, program: str | None) -> dict[str, bytes]:
+def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     """Export a model, or an archive compiled with --kernels buda, as a netlist in the Buda format.
 
     Raises: E0101 for a program's name, as a netlist holds all, and for a format or fidelity of an archive, which has its own; E0503 for an
         op that Buda lacks; what compilation or loading raises.
     """
-    if program is not None:
+    options = request.options
+    if request.program is not None:
         raise Error("E0101", "a netlist holds all programs", hint="leave out --program")
     if path.suffix.lower() == ".tti":
         given = {"format": options.storage_format, "fidelity": options.fidelity}

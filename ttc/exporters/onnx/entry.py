@@ -14,12 +14,12 @@ from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of, graph_of
 from ttc.exporters.onnx.rules import NODE_RULES
 from ttc.exporters.onnx.writer import IR_VERSION, MAX_BYTES, OPSET, NodeList, NodeWriter, NoNode, element_type
 from ttc.exporters.refusals import RefusedOp, require_none
-from ttc.options import CompileOptions
+from ttc.exporters.request import ExportRequest
 
 
-def exported(path: Path, options: CompileOptions, program: str | None) -> dict[str, bytes]:
+def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     """Export a model as one ONNX file.  Raises E0503; what compilation raises."""
-    graph = graph_of(path, replace(options, format="source"), program, channels_first=True)
+    graph = graph_of(path, replace(request.options, format="source"), request.program, channels_first=True)
     return {"": onnx_model(graph).SerializeToString(deterministic=True)}
 
 

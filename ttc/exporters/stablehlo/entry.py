@@ -10,15 +10,15 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Work
 from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of, graph_of
 from ttc.exporters.refusals import RefusedOp, require_none
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.stablehlo.literals import HloValue, NoHloForm, location, quoted
 from ttc.exporters.stablehlo.rules import HLO_RULES
 from ttc.exporters.stablehlo.writer import HloText, HloWriter
-from ttc.options import CompileOptions
 
 
-def exported(path: Path, options: CompileOptions, program: str | None) -> dict[str, bytes]:
+def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     """Export a model as one file of text.  Raises E0503; what compilation raises."""
-    graph = graph_of(path, replace(options, format="source"), program)
+    graph = graph_of(path, replace(request.options, format="source"), request.program)
     return {"": stablehlo_text(graph).encode()}
 
 

@@ -7,8 +7,9 @@ from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.exporters.graph import LEAVES, dtype_of
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.exporters.ttnn.code import items, literal
-from ttc.exporters.ttnn.emitter import Elsewhere, Emitter, OpText
+from ttc.exporters.ttnn.emitter import Emitter
 from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import HOST, PlacedValue
 
@@ -45,7 +46,7 @@ def _without_rule(work: Work) -> str | None:
     """Why neither the device nor the host takes an op of this kind; None if one may."""
     name = work.op.removeprefix("nn.")
     if work.op in LEAVES:
-        return None if work.op != "ttc.state" else "states are kept between runs, which exported programs do not"
+        return None
     if any(-1 in kind.shape for kind in work.results):
         return "its shape depends on data"
     if RULES.get(name) is None and HOST_RULES.get(name) is None:
@@ -61,6 +62,9 @@ def _write_work(emitter: Emitter, work: Work, whole: Work) -> RefusedOp | None:
     why = _without_rule(work)
     if why is not None:
         return _refused(work, results, why)
+    if work.op == "ttc.state" and id(work) not in emitter.caches.leaves:
+        emitter.variable(results[0], work)
+        return None
     if work.op in LEAVES:
         results[0].leaf, results[0].on_host.leaf = work, whole
         return None
@@ -87,6 +91,8 @@ def _write_op(step: OpText, whole: Work) -> None:
         if host is None:
             raise Elsewhere(f"{RULES.refusal(name)}; on the host: {HOST_RULES.refusal(name)}")
         host(on_host)
+        for value in step.results:
+            value.counts = any(read.counts or read.dtype.kind in "iu" for read in step.present)
         return
     before = len(step.emitter.lines)
     try:
@@ -103,19 +109,29 @@ def _write_op(step: OpText, whole: Work) -> None:
 
 
 def _stays_on_host(step: OpText, name: str) -> bool:
-    """Return whether an op reads only what the host holds, and is a view or works on integers and truth values."""
+    """Return whether an op reads only what the host holds, and is a view or works on integers, truth values, or what was made of these."""
     values = step.present
     if any(value.on_device for value in values) or all(value.leaf is not None for value in values):
         return not values
-    whole = any(not value.is_float for value in [*values, *step.results])
+    whole = any(not value.is_float for value in [*values, *step.results]) or any(value.counts for value in values)
     return (name in VIEWS or whole) and not (name == "gather" and step.operand(0).is_float)
 
 
 def _write_outputs(emitter: Emitter) -> None:
     """Write the dictionary of outputs, as tensors of torch."""
     emitter.say("outputs")
-    pairs = []
+    pairs: list[tuple[str, str]] = []
+    updated: list[tuple[str, PlacedValue]] = []
     for output, number in zip(emitter.graph.outputs, emitter.graph.function.outputs, strict=True):
-        value = emitter.values[number]
-        pairs.append((output.name, emitter.host(value)))
+        if output.updates is None:
+            value = emitter.values[number]
+            text = emitter.host(value)
+            pairs.append((output.name, emitter.let("held", text) if value.is_state else text))
+        else:
+            updated.append((output.updates, emitter.values[number]))
+    variables = {str(leaf.attrs["sym"]): emitter.result_of(leaf) for leaf in emitter.graph.function.works if leaf.op == "ttc.state"}
+    for name, value in updated:
+        if name not in variables:
+            raise Error("E0503", f"the program writes '{name}', which is no variable of it: programs that train are not exported to TT-NN")
+        emitter.update(name, value, variables[name])
     emitter.write("return ", items([f"{literal(name)}: {text}" for name, text in pairs], "{}"))

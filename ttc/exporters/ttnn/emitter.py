@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from os.path import commonprefix
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.plain.functions import Work
 from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn import weights as store
-from ttc.exporters.ttnn.code import CallText, Code, call, comment, deletion, flat, literal, numbers, statement
+from ttc.exporters.ttnn.caches import NO_CACHES, TURN, caches_of, numbered
+from ttc.exporters.ttnn.code import Code, call, comment, deletion, flat, literal, numbers, statement
 from ttc.exporters.ttnn.merged import merged_products
 from ttc.exporters.ttnn.placing import Placing
-from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, PlacedValue, flattened, lifted, rows_dimension, tiled_bytes
+from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, TURNED, PlacedValue, flattened, in_tiles, lifted, rows_dimension, tiled_bytes
 from ttc.exporters.ttnn.weights import StoredWeights
 
 FREED_BYTES = 1 << 21
@@ -42,13 +42,17 @@ class Emitter:
         weight_format: of weights of products and convolutions: bfloat16, bfloat8_b or float32.
         format_: of all other tensors of the device.
         placing: which memory results get.
+        weights: what programs of one module read.
     """
 
-    def __init__(self, graph: ModelGraph, whole: ModelGraph, weight_format: str, format_: str, placing: Placing) -> None:
+    def __init__(
+        self, graph: ModelGraph, whole: ModelGraph, weight_format: str, format_: str, placing: Placing, weights: StoredWeights
+    ) -> None:
         self.graph, self.whole = graph, whole
         self.weight_format, self.format, self.placing = weight_format, format_, placing
         self.merged = merged_products(graph.function)
-        self.weights = StoredWeights.empty()
+        self.caches = caches_of(graph) if format_ == store.BFLOAT16 else NO_CACHES  # TT-NN's are of 16 bits
+        self.weights = weights
         self.lines: list[str] = []
         self.values: list[PlacedValue] = []
         self._names = FreeNames("_")
@@ -56,6 +60,8 @@ class Emitter:
         self._users: dict[str, set[int]] = {}  # the forms of values, by their identity
         self._sizes: dict[str, int] = {}
         self._passing: list[str] = []
+        self._updated: set[str] = set()
+        self._places = {id(work): number for work, number in numbered(graph.function)}
 
     # ---- statements ---------------------------------------------------------------------------------------------------------------------
 
@@ -124,6 +130,10 @@ class Emitter:
             name, place = self.memory("image", value.shape)
             self.write(f"{name} = ", call("ttnn.reshape", value.forms[FLAT], numbers(lifted(value.shape)), memory_config=place))
             return self.hold(value, FULL, name)
+        if TURNED in value.forms:
+            name, place = self.memory("turned", value.shape)
+            self.write(f"{name} = ", call("ttnn.permute", value.forms[TURNED], numbers(TURN), memory_config=place))
+            return self.hold(value, FULL, name)
         if ROWS in value.forms:
             return self.hold(value, FULL, self.let("tiles", call("ttnn.to_layout", value.forms[ROWS], "ttnn.TILE_LAYOUT")))
         return self.hold(value, FULL, self.upload(value, store.TILES))
@@ -154,6 +164,8 @@ class Emitter:
             array = self.whole.leaf(held.leaf)
             known = array if str(array.dtype) in TORCH_DTYPES else array.astype(np.float32)
             return self.weight(held, "host", known, place=store.HOST)
+        if TURNED in value.forms:
+            self.full(value)
         form = next(form for form in (FULL, ROWS, FLAT) if form in value.forms)
         name = self.let("host", f"{flat(self._download(value, form))}.to(torch.{value.dtype})")
         if value.is_flat or len(value.shape) < 2:
@@ -186,6 +198,66 @@ class Emitter:
         self._sizes[name] = tiled_bytes(value.shape)
         return name
 
+    def send(self, stem: str, source: str, layout: str = store.TILES, dtype: str | None = None) -> str:
+        """Write the transfer of what the host computed beside the program's values; returns the name that it has on the device."""
+        more = (() if layout == store.TILES and dtype is None else (f"ttnn.{layout}",)) + (() if dtype is None else (f"ttnn.{dtype}",))
+        return self.let(stem, call("to_device", "device", source, *more))
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the program's variables."""
+        return [str(work.attrs["sym"]) for work in self.graph.function.works if work.op == "ttc.state"]
+
+    @property
+    def cached(self) -> list[str]:
+        """The names of variables that are written in place, rows at a time: doing it twice changes nothing."""
+        return [str(leaf.attrs["sym"]) for leaf in self.graph.function.works if id(leaf) in self.caches.leaves]
+
+    # ---- variables ----------------------------------------------------------------------------------------------------------------------
+
+    def variable(self, value: PlacedValue, leaf: Work) -> None:
+        """Name a variable by where it lies between runs: numbers of the device's formats there, others on the host."""
+        held = PlacedValue(value.shape, value.dtype, leaf)
+        value.is_state = True
+        if value.is_float:
+            self.hold(value, FULL, self.full(held))
+        else:
+            self.hold(value, HOST, self.host(held))
+
+    def cache(self, leaf: Work) -> str:
+        """Return the expression of a cache on the device, [b, heads, places, width] in whole tiles."""
+        batch, places, heads, width = leaf.results[0].shape
+        stem, shape = str(leaf.attrs.get("key") or leaf.attrs["sym"]), (batch, heads, in_tiles(places), in_tiles(width))
+        key = (stem, "cache")
+        name = self.weights.name_of(key)
+        if name is not None:
+            return f"weights[{literal(name)}]"
+        array = self.graph.leaf(leaf).transpose(TURN)
+        if not array.any():
+            name = self.weights.add_cache(stem, key, shape)
+        else:
+            margins = [(0, wide - size) for wide, size in zip(shape, array.shape, strict=True)]
+            name = self.weights.add(stem, key, np.pad(array, margins), self.format, store.TILES, store.DEVICE)
+        return f"weights[{literal(name)}]"
+
+    def result_of(self, work: Work) -> PlacedValue:
+        """Return the first result of an op that was written before, or is being written."""
+        return self.values[self._places[id(work)]]
+
+    def update(self, name: str, value: PlacedValue, variable: PlacedValue) -> None:
+        """Write the new value of a variable over the old one."""
+        if TURNED in value.forms or value is variable:
+            return  # a cache, which has it already
+        form = FULL if variable.is_float else HOST
+        source = self.full(value) if variable.is_float else self.host(value)
+        if source in self._updated:
+            raise Error("E0503", f"variable '{name}' takes the old value of another one, which is written over")
+        self._updated.add(variable.forms[form])
+        if variable.is_float:
+            self.write("", call("ttnn.copy", source, variable.forms[FULL]))
+        else:
+            self.write(f"{variable.forms[HOST]} = ", source)
+
     @property
     def is_divided(self) -> bool:
         """Whether several chips divide the batch."""
@@ -203,8 +275,9 @@ class Emitter:
     ) -> str:
         """Return the expression of a weight in a form; it is stored when it is first asked for."""
         leaf = value.leaf
-        stem = "" if leaf is None else str(leaf.attrs.get("key") or "constant")
-        key = (str(id(leaf)) if leaf is None or "key" not in leaf.attrs else stem, form)
+        named = None if leaf is None else leaf.attrs.get("key") or leaf.attrs.get("sym")
+        stem = "" if leaf is None else str(named or "constant")
+        key = (stem if named else str(id(leaf)), form)
         name = self.weights.name_of(key)
         if name is None:
             name = self.weights.add(stem, key, array, format_, layout, place)
@@ -214,135 +287,7 @@ class Emitter:
         """Return the expression of a weight on the device that was made of several; kind: of it, behind what their names have in common."""
         keys = [str(leaf.attrs.get("key", "")) for leaf in leaves]
         stem = commonprefix(keys).rpartition(".")[0]
-        name = self.weights.add(
+        name = self.weights.name_of((*keys, kind)) or self.weights.add(
             f"{stem}.merged.{kind}" if stem else f"merged.{kind}", (*keys, kind), array, format_, store.TILES, store.DEVICE
         )
         return f"weights[{literal(name)}]"
-
-
-class OpText:
-    """One op while its text is written: what rules ask, and what they give.
-
-    Args:
-        emitter: the text.
-        work: the op.
-        operands: its values; None where one is absent.
-        results: values to be given names.
-    """
-
-    def __init__(self, emitter: Emitter, work: Work, operands: list[PlacedValue | None], results: list[PlacedValue]) -> None:
-        self.emitter, self.work, self.operands, self.results = emitter, work, operands, results
-
-    def on_host(self, whole: Work) -> OpText:
-        """Return the op as the host computes it, with the rows of all chips.  whole: its work there."""
-        operands = [None if value is None else value.on_host for value in self.operands]
-        return OpText(self.emitter, whole, operands, [value.on_host for value in self.results])
-
-    def operand(self, index: int) -> PlacedValue:
-        """Return an operand that is present."""
-        value = self.operands[index] if index < len(self.operands) else None
-        if value is None:
-            raise Elsewhere(f"operand {index} is absent")
-        return value
-
-    def has(self, index: int) -> bool:
-        """Return whether an operand is present."""
-        return index < len(self.operands) and self.operands[index] is not None
-
-    @property
-    def present(self) -> list[PlacedValue]:
-        """The operands that are there."""
-        return [value for value in self.operands if value is not None]
-
-    @property
-    def stem(self) -> str:
-        """The op's mnemonic as a name of Python."""
-        name = self.work.op.removeprefix("nn.")
-        return f"{name}_" if name in ("and", "or", "not") else name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the first result."""
-        return self.results[0].shape
-
-    def axis(self, name: str = "axis", rank: int | None = None) -> int:
-        """Return an axis of an attribute, counted from the end: it is the same in tensors that were given more dimensions."""
-        axis = cast("int", self.work.attrs[name])
-        rank = len(self.operand(0).shape) if rank is None else rank
-        return axis if axis < 0 else axis - rank
-
-    def scalar(self, index: int, beside: int) -> int | float | None:
-        """Return an operand that is one constant number, as that; None for any other.
-
-        Args:    beside: the operand that the result has its rank of: a constant of more dimensions than it would add some.
-        """
-        value = self.operand(index)
-        if value.leaf is None or prod(value.shape) != 1 or len(value.shape) > max(2, len(self.operand(beside).shape)):
-            return None
-        return self.emitter.graph.leaf(value.leaf).reshape(()).item()
-
-    def array(self, index: int) -> NDArray:
-        """Return the value of a constant operand.  Raises Elsewhere for one that is computed."""
-        value = self.operand(index)
-        if value.leaf is None:
-            raise Elsewhere(f"operand {index} is no constant")
-        return self.emitter.graph.leaf(value.leaf)
-
-    def full(self, index: int) -> str:
-        """Return an operand on the device in its own shape."""
-        return self.emitter.full(self.operand(index))
-
-    def flat(self, index: int) -> str:
-        """Return an operand on the device as one row of pixels."""
-        return self.emitter.flat(self.operand(index))
-
-    def host(self, index: int) -> str:
-        """Return an operand on the host."""
-        return self.emitter.host(self.operand(index))
-
-    def as_it_lies(self, index: int) -> tuple[str, str]:
-        """Return the form in which the device holds an operand, FLAT or FULL, and its name in that."""
-        return (FLAT, self.flat(index)) if self.operand(index).is_flat else (FULL, self.full(index))
-
-    def give(self, code: CallText, form: str = FULL, index: int = 0, *, stem: str | None = None) -> str:
-        """Write the op's call, with the memory of its result."""
-        value = self.results[index]
-        name = self._write(stem or self.stem, code, flattened(value.shape) if form == FLAT else value.shape)
-        return self.emitter.hold(value, form, name)
-
-    def keep(self, stem: str, code: CallText, shape: tuple[int, ...]) -> str:
-        """Write a call whose result other ops read, too: it lives until the emitter's `pass_through` is told of it."""
-        return self._write(stem, code, shape)
-
-    def let(self, stem: str, code: CallText, shape: tuple[int, ...] | None = None) -> str:
-        """Write a call whose result is on the way to the op's own.  shape: of it; None: that of the op's result."""
-        name = self.keep(stem, code, self.shape if shape is None else shape)
-        self.emitter.pass_through(name)
-        return name
-
-    def _write(self, stem: str, code: CallText, shape: tuple[int, ...]) -> str:
-        name, place = self.emitter.memory(stem, shape)
-        self.emitter.write(f"{name} = ", CallText(code.callee, code.arguments, (*code.keywords, ("memory_config", place)), code.brackets))
-        return name
-
-    def same(self, form: str, name: str, index: int = 0) -> None:
-        """Give a result the name of a value that there is."""
-        self.emitter.hold(self.results[index], form, name)
-
-    def torch(self, code: Code, index: int = 0) -> None:
-        """Write a computation on the host."""
-        self.emitter.hold(self.results[index], HOST, self.emitter.let(self.stem, code))
-
-
-class Elsewhere(Exception):
-    """An op that a rule does not take, and why: another kind of rule may."""
-
-
-def ints(step: OpText, name: str) -> tuple[int, ...]:
-    """Return an attribute that is a list of whole numbers; an absent one is empty."""
-    return tuple(cast("tuple[int, ...]", step.work.attrs.get(name) or ()))
-
-
-def floats(step: OpText, name: str) -> tuple[float, ...]:
-    """Return an attribute that is a list of numbers; an absent one is empty."""
-    return tuple(cast("tuple[float, ...]", step.work.attrs.get(name) or ()))

@@ -6,22 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
-from ttc.exporters.graph import divided_graph_of
-from ttc.exporters.ttnn.export import export
-from ttc.options import CompileOptions
+from ttc.exporters.graph import ModelGraph, divided_graph_of, graphs_of
+from ttc.exporters.request import ExportRequest
+from ttc.exporters.ttnn.export import export_all
 
 ARCHITECTURES = ("wormhole_b0", "blackhole")
 
 
-def exported(path: Path, options: CompileOptions, program: str | None, *, trace: bool = False) -> dict[str, bytes]:
-    """Export a model as a folder of files for TT-NN; chips of a mesh divide its batch.  trace: as `export` takes it.
+def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
+    """Export a model as a folder of files for TT-NN, with all its programs unless one is asked for; chips of a mesh divide its batch.
 
     Raises: E0101 for a machine without TT-NN, and for a batch that the chips do not divide; E0503; what compilation raises.
     """
+    programs = _programs(path, request)
+    target = programs[0][0].target
+    if target.arch not in ARCHITECTURES:
+        hint = "targets of Wormhole and Blackhole: n150, n300, p100, p150"
+        raise Error("E0101", f"TT-NN does not run on '{target.name}'", hint=hint)
+    return export_all(programs, request.options.storage_format, request.options.fidelity, trace=request.trace)
+
+
+def _programs(path: Path, request: ExportRequest) -> list[tuple[ModelGraph, ModelGraph]]:
+    """Return the programs of the model: for all chips, and for one of them."""
     # the device's formats and chips are the exporter's: the IR stays in the model's own, for one chip
-    whole, graph = divided_graph_of(path, replace(options, format="source", chips=None), options.chips or 1, program)
-    if graph.target.arch not in ARCHITECTURES:
-        raise Error(
-            "E0101", f"TT-NN does not run on '{graph.target.name}'", hint="targets of Wormhole and Blackhole: n150, n300, p100, p150"
-        )
-    return export(graph, options.storage_format, options.fidelity, whole, trace=trace)
+    options, chips = replace(request.options, format="source", chips=None), request.options.chips or 1
+    if chips > 1:
+        return [divided_graph_of(path, options, chips, request.program)]
+    return [(graph, graph) for graph in graphs_of(path, options, request.program)]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Sequence
+
 from ttc import __version__
-from ttc.exporters.graph import ModelGraph, dtype_of
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.names import FreeNames
+from ttc.exporters.graph import dtype_of
 from ttc.exporters.ttnn import weights as store
-from ttc.exporters.ttnn.code import INDENT, items, literal, statement
+from ttc.exporters.ttnn.code import INDENT, WIDTH, items, literal, numbers, statement
 from ttc.exporters.ttnn.emitter import Emitter
 from ttc.exporters.ttnn.traced import traced_text
 
+FORWARD = "forward"
+"""The function of the only program."""
 HEAD = """
 import torch
 import ttnn
@@ -63,7 +71,7 @@ def to_host(device, tensor, rows=0):
 PREPARE = '''
 
 def prepare(device, weights):
-    """Bring weights to where `forward` reads them.
+    """Bring weights to where the model reads them.
 
     weights: tensors of torch by name, as safetensors.torch.load_file gives them.
     Convolutions lay out theirs when they first run.
@@ -77,6 +85,9 @@ def prepare(device, weights):
             PREPARED[name] = to_device(device, weights[name], layout, dtype)
     return PREPARED
 '''
+EMPTY_CACHES = """    for name, shape in CACHES.items():
+        PREPARED[name] = to_device(device, torch.zeros(shape))
+"""
 PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
         device.arch(),
         math_fidelity=ttnn.MathFidelity.FIDELITY,
@@ -87,39 +98,71 @@ PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
 """
 
 
-def module_text(emitter: Emitter, fidelity: str, trace: bool = False) -> str:
-    """Return the module around the body that was written.  trace: its functions are those that a trace needs."""
-    body = "\n".join(emitter.lines) + "\n"
-    precise = PRECISE.replace("FIDELITY", fidelity) if "=precise" in body else ""
-    forward = "\n\ndef forward(device, inputs, weights=PREPARED):\n"
-    forward += f'{INDENT}"""Run the model.  inputs, and what is returned: tensors of torch by name."""\n'
-    forward += precise + (body if precise else body.lstrip("\n"))
-    send = SEND_ROWS if emitter.is_divided else SEND_OR_MAKE if trace else SEND
+def module_text(emitters: Sequence[Emitter], fidelity: str, trace: bool = False) -> str:
+    """Return the module around the bodies that were written.  trace: its functions are those that traces need."""
+    first, names = emitters[0], _function_names(emitters)
+    functions = [_function(emitter, name, fidelity, trace) for emitter, name in zip(emitters, names, strict=True)]
+    send = SEND_ROWS if first.is_divided else SEND_OR_MAKE if trace else SEND
     return "".join(
         (
-            _introduction(emitter.graph, emitter.whole),
-            HEAD if "torch." in body else HEAD.replace("import torch\n", ""),
-            "\n".join(_weights(emitter)) + "\n",
-            send.replace("ttnn.FORMAT", f"ttnn.{emitter.format}"),
-            PREPARE,
-            traced_text(emitter.lines, precise) if trace else forward,
+            _introduction(emitters, names),
+            HEAD if first.weights.caches or any("torch." in text for text in functions) else HEAD.replace("import torch\n", ""),
+            "\n".join(_weights(first)) + "\n",
+            send.replace("ttnn.FORMAT", f"ttnn.{first.format}"),
+            PREPARE.replace("    return", EMPTY_CACHES + "    return") if first.weights.caches else PREPARE,
+            *functions,
         )
     )
 
 
-def _introduction(graph: ModelGraph, whole: ModelGraph) -> str:
-    """Return the module's docstring: the model, its inputs and its outputs, and how many chips divide their rows."""
-    kinds = whole.function.value_types
-    lines = [f'"""The model {_shown(graph.model)} as a program for TT-NN, written by ttc {__version__}.', ""]
-    if whole is not graph:
-        rows, part = (program.function.inputs[0].shape[0] for program in (whole, graph))
+def _function_names(emitters: Sequence[Emitter]) -> list[str]:
+    """Return a name of Python for each program: the only one is called `forward`."""
+    if len(emitters) == 1:
+        return [FORWARD]
+    free, taken = FreeNames("_"), {"prepare", "to_device", "to_host"}
+    names = []
+    for emitter in emitters:
+        names.append(free.of(re.sub(r"\W", "_", emitter.graph.program, flags=re.ASCII) or FORWARD, taken))
+        taken.add(names[-1])
+    return names
+
+
+def _function(emitter: Emitter, name: str, fidelity: str, trace: bool) -> str:
+    """Return the function of a program, or those that its trace needs."""
+    body = "\n".join(emitter.lines) + "\n"
+    precise = PRECISE.replace("FIDELITY", fidelity) if "=precise" in body else ""
+    if trace:
+        changing = [variable for variable in emitter.variables if variable not in emitter.cached]
+        if changing:
+            message = f"a trace cannot record the program: recording it would write variable '{changing[0]}' twice"
+            raise Error("E0503", message, hint="export without --trace")
+        return traced_text(emitter.lines, precise, name, _what(name))
+    head = f"\n\ndef {name}(device, inputs, weights=PREPARED):\n"
+    head += f'{INDENT}"""Run the {_what(name)}.  inputs, and what is returned: tensors of torch by name."""\n'
+    return head + precise + (body if precise else body.lstrip("\n"))
+
+
+def _what(name: str) -> str:
+    return "model" if name == FORWARD else f"program {name}"
+
+
+def _introduction(emitters: Sequence[Emitter], functions: Sequence[str]) -> str:
+    """Return the module's docstring: the model, inputs and outputs of its programs, and how many chips divide their rows."""
+    first = emitters[0]
+    lines = [f'"""The model {_shown(first.graph.model)} as a program for TT-NN, written by ttc {__version__}.', ""]
+    if first.is_divided:
+        rows, part = (program.function.inputs[0].shape[0] for program in (first.whole, first.graph))
         lines += [f"The device is a mesh of {rows // part} chips, which divide the {rows} rows of the batch.", ""]
-    for role, names, numbers in (
-        ("Inputs", graph.inputs, range(len(graph.inputs))),
-        ("Outputs", [output.name for output in graph.outputs], graph.function.outputs),
-    ):
-        lines.append(f"{role}, by name:")
-        lines += [f"    {_shown(name)}: {dtype_of(kinds[n])}{list(kinds[n].shape)}" for name, n in zip(names, numbers, strict=True)]
+    variables = [name for emitter in emitters for name in emitter.variables]
+    if variables:
+        lines += [*textwrap.wrap(f"Kept between runs, from `prepare` on: {', '.join(dict.fromkeys(map(_shown, variables)))}.", WIDTH), ""]
+    for emitter, function in zip(emitters, functions, strict=True):
+        graph, kinds = emitter.graph, emitter.whole.function.value_types
+        given = [(output.name, number) for output, number in zip(graph.outputs, graph.function.outputs, strict=True) if not output.updates]
+        of = "" if len(emitters) == 1 else f" of {function}"
+        for role, named in (("Inputs", list(zip(graph.inputs, range(len(graph.inputs)), strict=True))), ("Outputs", given)):
+            lines.append(f"{role}{of}, by name:")
+            lines += [f"    {_shown(name)}: {dtype_of(kinds[number])}{list(kinds[number].shape)}" for name, number in named]
     return "\n".join(lines) + '\n"""\n'
 
 
@@ -129,10 +172,14 @@ def _shown(name: str) -> str:
 
 
 def _weights(emitter: Emitter) -> list[str]:
-    """Return the table of weights: where each is put, its format and its layout."""
+    """Return the table of weights: where each is put, its format and its layout; and that of caches."""
     lines = ["WEIGHTS = {"] if emitter.weights.stored else ["WEIGHTS = {}"]
     for name, weight in emitter.weights.stored.items():
         format_ = store.BFLOAT16 if (weight.place, weight.format) == (store.KERNEL, store.BFLOAT8) else weight.format
         row = ("None", "None") if weight.place == store.HOST else (f"ttnn.{format_}", f"ttnn.{weight.layout}")
         lines += statement(f"{literal(name)}: ", items([literal(weight.place), *row]), 1, ",")
-    return [*lines, "}"] if emitter.weights.stored else lines
+    lines += ["}"] if emitter.weights.stored else []
+    if not emitter.weights.caches:
+        return lines
+    caches = [line for name, shape in emitter.weights.caches.items() for line in statement(f"{literal(name)}: ", numbers(shape), 1, ",")]
+    return [*lines, "CACHES = {", *caches, "}"]

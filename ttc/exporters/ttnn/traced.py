@@ -15,44 +15,46 @@ GIVEN, FOUND = "given", "found"
 DOWNLOADS = ("to_host", "to_torch")
 TEXT = '''
 
-def send(device, inputs, weights=PREPARED):
-    """Send to the device what `compute` takes; device None: make it on the host."""
+def {prefix}send(device, inputs, weights=PREPARED):
+    """Send to the device what `{prefix}compute` takes; device None: make it on the host."""
 {send}
 
-def compute(device, given, weights=PREPARED):
-    """Run the model on the device."""
+def {prefix}compute(device, given, weights=PREPARED):
+    """Run the {what} on the device."""
 {compute}
 
-def fetch(device, found, weights=PREPARED):
+def {prefix}fetch(device, found, weights=PREPARED):
     """Bring the outputs to the host: tensors of torch by name."""
 {fetch}
 
-def forward(device, inputs, weights=PREPARED):
-    """Run the model.  inputs, and what is returned: tensors of torch by name."""
-    given = send(device, inputs, weights)
-    return fetch(device, compute(device, given, weights), weights)
+def {name}(device, inputs, weights=PREPARED):
+    """Run the {what}.  inputs, and what is returned: tensors of torch by name."""
+    given = {prefix}send(device, inputs, weights)
+    found = {prefix}compute(device, given, weights)
+    return {prefix}fetch(device, found, weights)
 
 
-def capture(device, inputs, weights=PREPARED):
-    """Record what the device does for inputs of these shapes, for `replay`.
+def {prefix}capture(device, inputs, weights=PREPARED):
+    """Record what the device does for inputs of these shapes, for `{prefix}replay`.
 
     The device is opened with a trace_region_size that holds the trace.
     """
-    given = send(device, inputs, weights)
-    compute(device, given, weights)  # kernels are compiled before a trace begins
+    given = {prefix}send(device, inputs, weights)
+    {prefix}compute(device, given, weights)  # kernels are compiled before
     trace = ttnn.begin_trace_capture(device, cq_id=0)
-    found = compute(device, given, weights)
+    found = {prefix}compute(device, given, weights)
     ttnn.end_trace_capture(device, trace, cq_id=0)
     return trace, given, found
 
 
-def replay(device, captured, inputs, weights=PREPARED):
-    """Run what `capture` gave for other inputs; returns what `forward` does."""
+def {prefix}replay(device, captured, inputs, weights=PREPARED):
+    """Run what `{prefix}capture` gave for other inputs; returns what `{name}` does."""
     trace, given, found = captured
-    for tensor, place in zip(send(None, inputs, weights), given):
+    sent = {prefix}send(None, inputs, weights)
+    for tensor, place in zip(sent, given):
         ttnn.copy_host_to_device_tensor(tensor, place)
     ttnn.execute_trace(device, trace, cq_id=0, blocking=True)
-    return fetch(device, found, weights)
+    return {prefix}fetch(device, found, weights)
 '''
 
 
@@ -66,11 +68,13 @@ class Piece:
     part: str
 
 
-def traced_text(body: Sequence[str], precise: str) -> str:
+def traced_text(body: Sequence[str], precise: str, name: str, what: str) -> str:
     """Return the functions of a module whose device's work a trace can record.
 
     Args:
         body: lines of `forward`.
+        name: of the function that does all of it; what stands in front of the others' names, unless it is `forward`.
+        what: it runs, in a word or two.
         precise: the statement that makes `precise`, which some calls read; empty if none does.
     Raises: E0503 if the host computes with what the device gave, for the device or beside it.
     """
@@ -85,7 +89,8 @@ def traced_text(body: Sequence[str], precise: str) -> str:
     head = [*_unpacked(given, GIVEN), *precise.splitlines()]
     parts[COMPUTE] = [*head, *parts[COMPUTE], "", *statement("return ", items(found))]
     parts[FETCH] = [*_unpacked(found, FOUND), *parts[FETCH]]
-    return TEXT.format(**{part: "\n".join(_stripped(lines)) + "\n" for part, lines in parts.items()})
+    prefix = "" if name == "forward" else f"{name}_"
+    return TEXT.format(prefix=prefix, name=name, what=what, **{part: "\n".join(_stripped(lines)) + "\n" for part, lines in parts.items()})
 
 
 def pieces_of(body: Sequence[str]) -> list[Piece]:

@@ -10,8 +10,9 @@ import numpy as np
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.core.records import record
 
-HOST, FULL, FLAT, ROWS = "host", "full", "flat", "rows"
-"""Forms of a value: a tensor of torch; on the device in its own shape; images as one row of pixels, [1, 1, n * h * w, c]; without tiles."""
+HOST, FULL, FLAT, ROWS, TURNED = "host", "full", "flat", "rows", "turned"
+"""Forms of a value: a tensor of torch; on the device in its own shape; images as one row of pixels, [1, 1, n * h * w, c]; without tiles;
+with dimensions 1 and 2 of four exchanged."""
 TILE = 32
 COMPUTED = ("float32", "float64", "float16", "bfloat16")
 """Dtypes of dialect nn that the device computes with, in a format of its own; narrower ones are stored and cast alone."""
@@ -25,6 +26,8 @@ class PlacedValue:
         shape, dtype: of it in dialect nn.
         leaf: the work of a constant, which is placed when it is read.
         forms: names in the text, by form.
+        counts: whether it was computed from whole numbers, such as positions, which 16 bits do not tell apart from 256 on.
+        is_state: whether it is a variable, as it was before the run.
         whole: the value with the rows of all chips, as the host holds it, with the same forms; None where each chip has all of it.
     """
 
@@ -32,6 +35,8 @@ class PlacedValue:
     dtype: np.dtype
     leaf: Work | None = None
     forms: dict[str, str] = field(default_factory=dict)
+    counts: bool = False
+    is_state: bool = False
     whole: PlacedValue | None = None
 
     @property
@@ -47,7 +52,7 @@ class PlacedValue:
     @property
     def on_device(self) -> bool:
         """Whether the device holds it already."""
-        return any(form in self.forms for form in (FULL, FLAT, ROWS))
+        return any(form in self.forms for form in (FULL, FLAT, ROWS, TURNED))
 
     @property
     def is_flat(self) -> bool:
@@ -72,8 +77,12 @@ def flattened(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1, 1, prod(shape[:-1]), shape[-1])
 
 
+def in_tiles(size: int) -> int:
+    """Return a size that is filled up to whole tiles."""
+    return -(-size // TILE) * TILE
+
+
 def tiled_bytes(shape: tuple[int, ...], element_bytes: float = 2) -> int:
     """Return the bytes of a tensor in tiles of 32 x 32."""
     *lead, rows, columns = lifted(shape)
-    padded = -(-rows // TILE) * TILE * -(-columns // TILE) * TILE
-    return int(prod(lead) * padded * element_bytes)
+    return int(prod(lead) * in_tiles(rows) * in_tiles(columns) * element_bytes)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.records import record
 
-BFLOAT16, BFLOAT8, FLOAT32, UINT32 = "bfloat16", "bfloat8_b", "float32", "uint32"
+BFLOAT16, BFLOAT8, FLOAT32, UINT32, INT32 = "bfloat16", "bfloat8_b", "float32", "uint32", "int32"
 STORED = {BFLOAT16: ml_dtypes.bfloat16, BFLOAT8: ml_dtypes.bfloat16, FLOAT32: np.float32, UINT32: np.uint32}
 """How a safetensors file holds a format of the device: it has no blocks, which the device makes of 16 bits."""
 HOST, DEVICE, KERNEL = "host", "device", "kernel"
@@ -31,16 +31,23 @@ class StoredWeight:
 
 @record(frozen=False)
 class StoredWeights:
-    """The weights that a program reads, each once a form."""
+    """The weights that programs read, each once a form.
+
+    Args:
+        stored: by name in the file.
+        caches: shapes on the device of variables that begin as zeros, which the file does not hold.
+        names: of the file.
+    """
 
     stored: dict[str, StoredWeight]
+    caches: dict[str, tuple[int, ...]]
     names: FreeNames
     _known: dict[tuple[str, ...], str]
 
     @staticmethod
     def empty() -> StoredWeights:
         """Return a collection without weights."""
-        return StoredWeights({}, FreeNames("."), {})
+        return StoredWeights({}, {}, FreeNames("."), {})
 
     def name_of(self, key: tuple[str, ...]) -> str | None:
         """Return the name of a weight in a form that was asked for before."""
@@ -48,8 +55,18 @@ class StoredWeights:
 
     def add(self, stem: str, key: tuple[str, ...], array: NDArray, format_: str, layout: str, place: str) -> str:
         """Store a weight in a form; returns its name in the file."""
-        name = self.names.of(stem[-LONGEST:] or "constant", self.stored)
+        name = self._name(stem)
         stored = array if place == HOST else array.astype(STORED[format_])
         self.stored[name] = StoredWeight(np.ascontiguousarray(stored), format_, layout, place)
         self._known[key] = name
         return name
+
+    def add_cache(self, stem: str, key: tuple[str, ...], shape: tuple[int, ...]) -> str:
+        """Keep a place for a variable of zeros; returns its name."""
+        name = self._name(stem)
+        self.caches[name] = shape
+        self._known[key] = name
+        return name
+
+    def _name(self, stem: str) -> str:
+        return self.names.of(stem[-LONGEST:] or "constant", {**self.stored, **self.caches})

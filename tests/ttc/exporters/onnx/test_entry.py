@@ -14,6 +14,7 @@ from tests.ttc.exporters.one_op import CASES, MASKED, WINDOW, OpCase, graph_of_o
 from ttc.dialects.core.errors import Error
 from ttc.exporters.onnx import entry
 from ttc.exporters.onnx.entry import exported, onnx_model
+from ttc.exporters.request import ExportRequest
 from ttc.options import CompileOptions
 
 NETWORKS = ("cnn", "mlp", "resnet50", "mobilenetv2", "unet", "bert", "vit", "gpt2")
@@ -62,7 +63,7 @@ def test_networks_agree_with_pytorch(tmp_path: Path, name: str) -> None:
 
     path = networks.saved(name, tmp_path)
     model, inputs = networks.network(name)
-    data = exported(path, CompileOptions(), None)[""]
+    data = exported(path, ExportRequest(CompileOptions()))[""]
     session = onnxruntime.InferenceSession(data)
     (found,) = session.run(None, {port.name: value.numpy() for port, value in zip(session.get_inputs(), inputs, strict=True)})
     with torch.no_grad():
@@ -80,8 +81,8 @@ def test_names_and_sources(tmp_path: Path) -> None:
 """
     path = tmp_path / "model.mlir"
     path.write_text(text)
-    assert exported(path, CompileOptions(), None) == exported(path, CompileOptions(), None)
-    model = onnx.load_from_string(exported(path, CompileOptions(), None)[""])
+    assert exported(path, ExportRequest(CompileOptions())) == exported(path, ExportRequest(CompileOptions()))
+    model = onnx.load_from_string(exported(path, ExportRequest(CompileOptions()))[""])
     assert [(node.op_type, list(node.output), node.doc_string) for node in model.graph.node] == [
         ("Relu", ["y"], "rectified"),
         ("Identity", ["again"], ""),
@@ -121,6 +122,6 @@ def test_a_model_of_tflite(tmp_path: Path, rng: np.random.Generator) -> None:
     data = real_network()
     (tmp_path / "model.tflite").write_bytes(data)
     x = rng.standard_normal((2, 8, 6, 3), np.float32)
-    session = onnxruntime.InferenceSession(exported(tmp_path / "model.tflite", CompileOptions(batch=2), None)[""])
+    session = onnxruntime.InferenceSession(exported(tmp_path / "model.tflite", ExportRequest(CompileOptions(batch=2)))[""])
     (found,), (wanted,) = session.run(None, {"image": x}), interpreted(data, {"x": x})
     assert np.max(np.abs(np.asarray(found) - wanted)) <= 1e-5

@@ -11,6 +11,7 @@ from tests.ttc.exporters.one_op import graph_of_op, graph_of_text
 from tests.ttc.exporters.stablehlo.interpreter import parsed
 from ttc.dialects.core.errors import Error
 from ttc.exporters.refusals import RefusedOps
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.stablehlo.entry import exported, stablehlo_text
 from ttc.exporters.stablehlo.rules import HLO_RULES
 from ttc.options import CompileOptions
@@ -27,8 +28,8 @@ RECTIFIED = """builtin.module attributes {ttc.stage = "import", ttc.model = "2 s
 def test_names_and_sources(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(RECTIFIED)
-    text = exported(path, CompileOptions(), None)[""].decode()
-    assert text == exported(path, CompileOptions(), None)[""].decode()
+    text = exported(path, ExportRequest(CompileOptions()))[""].decode()
+    assert text == exported(path, ExportRequest(CompileOptions()))[""].decode()
     kind = "tensor<2x3xf32>"
     assert text.splitlines() == [
         "module @_2_steps {",

@@ -21,7 +21,7 @@ class Recording:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(stand_in, name)
-        if name == "transformer":
+        if name in ("transformer", "experimental"):
             return Recorded(self, value)
         return self.recorded(name, value) if isinstance(value, FunctionType) else value
 

@@ -9,7 +9,7 @@ import torch
 
 from ttc.dialects.core.formats import format_named
 
-bfloat16, bfloat8_b, float32, uint32 = "bfloat16", "bfloat8_b", "float32", "uint32"
+bfloat16, bfloat8_b, float32, uint32, int32 = "bfloat16", "bfloat8_b", "float32", "uint32", "int32"
 TILE_LAYOUT, ROW_MAJOR_LAYOUT = "tile", "row_major"
 DRAM_MEMORY_CONFIG, L1_MEMORY_CONFIG = "dram", "l1"
 TILE = 32
@@ -29,7 +29,7 @@ class Tensor:
 
 def rounded(values: torch.Tensor, dtype: str) -> torch.Tensor:
     """Values as a format of the device holds them."""
-    if dtype == uint32:
+    if dtype in (uint32, int32):
         return values.to(torch.int64)
     if dtype == bfloat16:
         return values.to(torch.bfloat16).to(torch.float32)

@@ -38,6 +38,7 @@ ONE = np.full((1, 1, 1), 2, np.float32)
 PRODUCT = {"transpose_a": False, "transpose_b": False}
 SCAN = {"axis": -1, "exclusive": False, "reverse": False}
 PLACE = {"axis": 1, "keepdims": True, "select_last": False}
+LINES = np.array([[[0, 1], [0, 1]], [[1, -1], [-1, 3]]], np.int64)
 RULE_CASES: dict[str, OpCase] = {
     **{name: OpCase(name, [(3, 4)], {}) for name in FLOATS},
     **{f"{name} of a vector": OpCase(name, [(5,)], {}) for name in ("exp", "relu")},
@@ -54,6 +55,7 @@ RULE_CASES: dict[str, OpCase] = {
     **{f"{name} on the device": OpCase(name, [(3, 4), (2, 1, 4)], {}, (0, 1)) for name in PAIRS},
     **{f"{name} on the device": OpCase(name, [ENDS], {}, (0,)) for name in ("is_nan", "is_inf")},
     "not": OpCase("not", [TRUTHS], {}),
+    "scatter_nd": OpCase("scatter_nd", [(2, 5, 3, 4), LINES, (2, 2, 3, 4)], {"reduction": "none"}),
     "mod with a number": OpCase("mod", [(3, 4), ()], {"fmod": False}, (1,)),
     "mod of whole numbers": OpCase("mod", [WHOLE, SMALL], {"fmod": False}),
     "fmod of whole numbers": OpCase("mod", [WHOLE, SMALL], {"fmod": True}),
@@ -171,6 +173,8 @@ def test_every_rule_has_a_case(rng: np.random.Generator, monkeypatch: pytest.Mon
         monkeypatch.setitem(table.rules(), name, noting(name, rule))
     for case in (CASES | RULE_CASES).values():
         export(graph_of_op(case.op, case.arrays(rng), case.attrs, case.constants))
+    for op in OF_COUNTS:
+        export(of_counts(op))
     assert sorted(set(table.rules()) - written) == []
 
 
@@ -189,6 +193,28 @@ DRAWN: dict[str, Callable[[np.random.Generator], NDArray]] = {
     "x1": lambda rng: -MASKED,
     "x2": lambda rng: rng.integers(-3, 3, (1, 8)),
 }
+
+
+OF_COUNTS = ("sin", "cos", "exp", "log", "sqrt", "rsqrt", "reciprocal")
+
+
+def of_counts(op: str) -> ModelGraph:
+    """A program that computes with large whole numbers."""
+    return program(
+        "tensor<1x8xf32>",
+        "%k = ttc.constant() {value = #ttc.literal<[4097], tensor<i64>>} : () -> tensor<i64>",
+        "%a = nn.add(%x2, %k) : (tensor<1x8xi64>, tensor<i64>) -> tensor<1x8xi64>",
+        "%u = nn.cast(%a) {dtype = f32} : (tensor<1x8xi64>) -> tensor<1x8xf32>",
+        f"%y = nn.{op}(%u) : (tensor<1x8xf32>) -> tensor<1x8xf32>",
+    )
+
+
+@pytest.mark.parametrize("op", OF_COUNTS)
+def test_what_is_made_of_whole_numbers_keeps_them_apart(rng: np.random.Generator, op: str) -> None:
+    graph, inputs = of_counts(op), {name: draw(rng) for name, draw in DRAWN.items()}
+    (found,) = run_module(export(graph), {name: torch.from_numpy(value) for name, value in inputs.items()}).values()
+    (wanted,) = reference(graph, inputs)  # in 16 bits, 4094 to 4099 would be one number
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6, strict=True)
 
 
 def test_masks_that_the_device_computes(rng: np.random.Generator) -> None:

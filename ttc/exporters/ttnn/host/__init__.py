@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ttc.dialects.core.rule_tables import RuleTable
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 
 HostRule: TypeAlias = "Callable[[OpText], None]"
 HOST_RULES: RuleTable[HostRule] = RuleTable("form in torch", __name__)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ttc.exporters.limits import limits_of
 from ttc.exporters.ttnn.code import Code, call, literal
-from ttc.exporters.ttnn.emitter import TORCH_DTYPES, Elsewhere, OpText
+from ttc.exporters.ttnn.emitter import TORCH_DTYPES
 from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 
 FUNCTIONS = {
     **{"add": "add", "sub": "sub", "mul": "mul", "minimum": "minimum", "maximum": "maximum", "pow": "pow"},
@@ -14,6 +15,7 @@ FUNCTIONS = {
     **{"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"},
     **{"shift_left": "bitwise_left_shift", "shift_right": "bitwise_right_shift"},
     **{
+        **{"sin": "sin", "cos": "cos", "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "reciprocal": "reciprocal"},
         "abs": "abs",
         "neg": "neg",
         "sign": "sign",

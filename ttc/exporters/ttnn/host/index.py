@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from ttc.exporters.ttnn.code import call, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 
 
 @HOST_RULES.rule("gather")

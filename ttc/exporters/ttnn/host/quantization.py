@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ttc.exporters.ttnn.code import call
-from ttc.exporters.ttnn.emitter import OpText
 from ttc.exporters.ttnn.host import HOST_RULES
+from ttc.exporters.ttnn.op_text import OpText
 
 
 @HOST_RULES.rule("quantize")

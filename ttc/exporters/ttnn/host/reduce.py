@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ttc.exporters.ttnn.code import call, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, ints
 
 NAMES = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin"}
 

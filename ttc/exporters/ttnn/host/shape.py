@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from ttc.exporters.ttnn.code import call, flat, items, literal, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.host import HOST_RULES, require_arithmetic
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, ints
 
 MODES = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
 

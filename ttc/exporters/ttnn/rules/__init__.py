@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ttc.dialects.core.rule_tables import RuleTable
-from ttc.exporters.ttnn.emitter import OpText
+from ttc.exporters.ttnn.op_text import OpText
 
 Rule: TypeAlias = "Callable[[OpText], None]"
 RULES: RuleTable[Rule] = RuleTable("form in TT-NN", __name__)

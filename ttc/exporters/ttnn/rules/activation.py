@@ -6,7 +6,7 @@ from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.core.plain.functions import Plain
 from ttc.exporters.limits import limits_of
 from ttc.exporters.ttnn.code import call, literal
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, floats
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, floats
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.unary import elementwise
 

@@ -9,10 +9,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import Code, call, literal, numbers, pairs
-from ttc.exporters.ttnn.emitter import LEAST, Elsewhere, OpText
+from ttc.exporters.ttnn.emitter import LEAST
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import TILE, PlacedValue, lifted
+from ttc.exporters.ttnn.values import PlacedValue, in_tiles, lifted
 
 Parts: TypeAlias = "dict[str, Callable[[], Code]]"
 """Calls that make a mask, and a column of 1 for rows that it leaves something of; those before them are written when they are asked for."""
@@ -26,6 +28,9 @@ def attention(step: OpText) -> None:
     if shapes[0][-1] != shapes[2][-1]:
         raise Elsewhere("values have other features than keys")
     mask, alive = _mask(step) if step.has(3) else (None, None)
+    if step.emitter.format == store.FLOAT32:
+        _in_steps(step, queries, keys, values, mask, alive)
+        return
     made = call(
         "ttnn.transformer.scaled_dot_product_attention",
         queries,
@@ -54,9 +59,28 @@ def attention(step: OpText) -> None:
         step.give(call("ttnn.reshape", step.let("cut", cut, four), numbers(lifted(step.shape))))
 
 
+def _in_steps(step: OpText, queries: str, keys: str, values: str, mask: str | None, alive: str | None) -> None:
+    """Write attention of 32 bits as products around a softmax: TT-NN's own takes 16 bits at most."""
+    batch, heads, rows, width = _shape_of_four(step.shape)
+    columns, precise = step.operand(1).shape[-2], {"dtype": f"ttnn.{step.emitter.format}", "compute_kernel_config": "precise"}
+    four = (batch, heads, rows, columns)
+    scores = step.let("scores", call("ttnn.matmul", queries, keys, transpose_b="True", **precise), four)
+    scores = step.let("scores", call("ttnn.multiply", scores, literal(step.work.attrs["scale"])), four)
+    if mask is not None:
+        scores = step.let("scores", call("ttnn.add", scores, mask), four)
+    shares = call("ttnn.softmax", scores, dim="-1", numeric_stable="True", compute_kernel_config="precise")
+    made = call("ttnn.matmul", step.let("shares", shares, four), values, **precise)
+    if alive is not None:
+        made = call("ttnn.multiply", step.let("attention", made, (batch, heads, rows, width)), alive)
+    if (batch, heads, rows, width) == step.shape:
+        step.give(made)
+    else:
+        step.give(call("ttnn.reshape", step.let("attention", made, (batch, heads, rows, width)), numbers(lifted(step.shape))))
+
+
 def _padded(width: int) -> int:
     """Return the features of a head with zeros up to whole tiles, which TT-NN's attention asks for and which change no score."""
-    return -(-width // TILE) * TILE
+    return in_tiles(width)
 
 
 def _shape_of_four(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -74,12 +98,13 @@ def _four(step: OpText, index: int) -> str:
     if shape != lifted(value.shape):
         name = step.let("heads", call("ttnn.reshape", name, numbers(shape)), shape)
     wanted = _shape_of_four((*lead, *value.shape[-2:]))
-    one_head = index > 0 and wanted[0] == shape[0] and shape[1] == 1  # which serves all heads of queries
+    in_steps = step.emitter.format == store.FLOAT32
+    one_head = index > 0 and wanted[0] == shape[0] and shape[1] == 1 and not in_steps  # which serves all heads of queries
     if wanted != shape and not one_head:
         counts = [new // old for new, old in zip(wanted, shape, strict=True)]
         name, shape = step.let("heads", call("ttnn.repeat", name, numbers(counts)), wanted), wanted
     missing = _padded(shape[3]) - shape[3]
-    if not missing:
+    if not missing or in_steps:
         return name
     return step.let("padded", call("ttnn.pad", name, pairs((0, 0, 0, missing)), "0.0"), (*shape[:3], shape[3] + missing))
 

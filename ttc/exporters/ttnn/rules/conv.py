@@ -8,7 +8,7 @@ import numpy as np
 
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import CallText, call, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.activation import follow
 from ttc.exporters.ttnn.values import FLAT, TILE

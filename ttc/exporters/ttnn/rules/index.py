@@ -6,7 +6,7 @@ from math import prod
 
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import call, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FULL, lifted
 
@@ -19,6 +19,8 @@ def gather(step: OpText) -> None:
     table, indices = step.operand(0), step.operand(1)
     if not table.is_float or len(table.shape) != 2 or step.axis() != -2 or table.leaf is None:
         raise Elsewhere("it is no table of rows")
+    if step.emitter.format == store.FLOAT32:
+        raise Elsewhere("TT-NN's tables are of 16 bits")
     if indices.leaf is not None or indices.on_device or len(indices.shape) > 2:
         raise Elsewhere("its indices are no input of one or two dimensions")
     rows = step.emitter.weight(table, "table", step.array(0), format_=store.BFLOAT16, layout=store.ROW_MAJOR)

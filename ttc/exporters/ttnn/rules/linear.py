@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from ttc.exporters.ttnn.code import Code, call, literal, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText
 from ttc.exporters.ttnn.merged import MergedProduct
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.activation import FUSED, follow
 from ttc.exporters.ttnn.values import FLAT, FULL, PlacedValue, lifted

@@ -6,7 +6,7 @@ import numpy as np
 
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import call, literal, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FULL, lifted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.exporters.ttnn.code import call, items, literal, numbers, pairs
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FLAT, FULL, lifted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ttc.exporters.ttnn.code import call, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.rules.unary import pass_on
 from ttc.exporters.ttnn.values import lifted

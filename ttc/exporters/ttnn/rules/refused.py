@@ -18,7 +18,7 @@ RULES.refuse("trees have no kernel on the device", "tree_ensemble", "couple_prob
 RULES.refuse("boxes are chosen on the host", "non_max_suppression")
 RULES.refuse("its samples lie at computed places", "grid_sample", "roi_align", "deform_conv", "resize_by")
 RULES.refuse("resizing is cut into products before; what is left has no kernel", "resize")
-RULES.refuse("elements at computed places are the host's", "scatter_elements", "scatter_nd", "topk", "reverse_sequence")
+RULES.refuse("elements at computed places are the host's", "topk", "reverse_sequence")
 RULES.refuse("transforms are cut into products before; what is left has no kernel", "fft", "irfft")
 RULES.refuse("a value that is shown is an output", "probe")
 RULES.refuse("a function of Python is the process's that compiled the model", "host_call")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.exporters.ttnn.code import call, items, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 
 

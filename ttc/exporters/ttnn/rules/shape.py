@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ttc.exporters.ttnn.caches import TURN
 from ttc.exporters.ttnn.code import call, numbers
-from ttc.exporters.ttnn.emitter import Elsewhere, OpText, ints
+from ttc.exporters.ttnn.op_text import Elsewhere, OpText, ints
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import FLAT, FULL, flattened, lifted
+from ttc.exporters.ttnn.values import FLAT, FULL, TURNED, flattened, lifted
 
 RULES.refuse("shapes are integers, which the host computes with", "shape")
 
@@ -34,6 +35,12 @@ def transpose(step: OpText) -> None:
         raise Elsewhere("its operand is of integers")
     if len(perm) < 2:
         step.same(FULL, step.full(0))
+        return
+    if perm == TURN and TURNED in value.forms and FULL not in value.forms:
+        step.same(FULL, value.forms[TURNED])
+        return
+    if id(step.work) in step.emitter.caches.turns:
+        step.same(TURNED, step.full(0))
         return
     moved = [axis for axis in perm if value.shape[axis] != 1]
     if moved == sorted(moved):

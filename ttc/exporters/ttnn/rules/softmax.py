@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ttc.exporters.ttnn.code import call
-from ttc.exporters.ttnn.emitter import OpText
+from ttc.exporters.ttnn.op_text import OpText
 from ttc.exporters.ttnn.rules import RULES
 
 
