@@ -34,6 +34,7 @@ from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.hoist_invariants import HoistInvariants
 from ttc.passes.nn.inline_branches import InlineBranches
 from ttc.passes.nn.keep_sources import KeepSources
+from ttc.passes.nn.look_up_whole import LookUpWhole
 from ttc.passes.nn.lower_batch_norm import LowerBatchNorm
 from ttc.passes.nn.lower_fft import LowerFft
 from ttc.passes.nn.lower_pool import LowerPool
@@ -187,6 +188,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
         *steps,
         Consteval(),
         Canonicalize(),
+        LookUpWhole(),
         FoldQdq(),
         *RECOGNITION,
         GroupHeads(),

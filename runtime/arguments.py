@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.kernels.text import texts
+from ttc.dialects.core.kernels.text import given_texts, widened
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.machine.rings import Entries
@@ -58,13 +58,13 @@ def to_entries(argument: Argument, queue: Entries, value: Any) -> list[NDArray]:
     Raises:  E0801 for another shape or dtype, E0802 for an integer that the queue's format cannot hold.
     """
     if -1 in queue.tensor.shape:
-        return [_converted(argument, queue.tensor, value)]
-    entries = _converted(argument, queue.tensor, value).reshape(entries_of(argument, queue), *queue.tensor.shape)
+        return [widened(_converted(argument, queue.tensor, value))]
+    entries = widened(_converted(argument, queue.tensor, value)).reshape(entries_of(argument, queue), *queue.tensor.shape)
     return [entries[index, ...] for index in range(len(entries))]
 
 
 def to_entry(argument: Argument, entry: TensorType, value: Any) -> NDArray:
-    """Return a user's array as the one entry of a queue that it makes up.  Raises as `to_entries` does."""
+    """Return a user's array as the one entry of a queue that it makes up; text of numpy's own as it is.  Raises as `to_entries` does."""
     converted = _converted(argument, entry, value)
     return converted if -1 in entry.shape else converted.reshape(entry.shape)
 
@@ -86,13 +86,13 @@ def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
 
 
 def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> NDArray:
-    """Return the value as a C-contiguous array of this shape (-1: any size) and dtype.
+    """Return the value as a C-contiguous array of this shape (-1: any size) and dtype; text of numpy's own as it is.
 
     Arrays must have the dtype already; Python numbers take it if they are of its kind.  Raises E0801.
     """
     expected = np.dtype(dtype)
     if expected == STRING:
-        return _fitting(name, texts(value, f"input '{name}'"), shape)
+        return _fitting(name, given_texts(value, f"input '{name}'"), shape)
     array = _from_python(name, value, expected) if isinstance(value, bool | int | float | list | tuple) else np.asarray(value)
     if array.dtype.newbyteorder("=") != expected:
         raise Error("E0801", f"input '{name}' is of type {array.dtype}, not {dtype}", hint=f"convert it: array.astype('{dtype}')")
@@ -121,6 +121,8 @@ def _shape_text(shape: Sequence[int]) -> str:
 
 def _to_format(name: str, array: NDArray, format: str) -> NDArray:
     """Return values as a queue of that format holds them.  Raises E0802 if an integer is out of its range."""
+    if array.dtype.kind == "U":
+        return array
     format_ = format_named(format)
     require_in_range(f"input '{name}'", array, format)
     with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite

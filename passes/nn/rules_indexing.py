@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp, GatherOp
 from ttc.dialects.nn.pieces import SliceOp
@@ -29,6 +33,28 @@ def _gather(op: GatherOp, weights: WeightStore) -> Build | None:
     if indices.size and bool(np.all(indices == indices.flat[0])):
         start = _run(indices.ravel()[:1], size)
     return None if start is None else lambda rewriter: _repeated(rewriter, op, x, axis, start)
+
+
+def _gather_table(op: GatherOp, weights: WeightStore) -> Build | None:
+    """Rows of a constant at places that a constant table gives are rows of one constant."""
+    x, inner = op.operands[0], op.operands[1].owner
+    if (
+        not isinstance(inner, GatherOp)
+        or attr(op, "axis") != 0
+        or not isinstance(x.owner, ConstantOp)
+        or len(shape_of(inner.operands[0])) != 1
+    ):
+        return None
+    table, rows = constant_array(inner.operands[0], weights, MAX_READ), shape_of(x)[0]
+    small = spec_of(op.results[0].type).rank and table is not None and table.size * max(1, prod(shape_of(x)[1:])) <= MAX_READ
+    if table is None or not small or bool(np.any(table < -rows)) or bool(np.any(table >= rows)):
+        return None
+
+    def build(rewriter: Rewriter) -> SSAValue:
+        rows = rewriter.build(op, GatherOp, x, inner.operands[0], axis=0).results[0]
+        return rewriter.build(op, GatherOp, rows, inner.operands[1], sources=(op, inner), axis=0).results[0]
+
+    return build
 
 
 def _gather_elements(op: GatherElementsOp, weights: WeightStore) -> Build | None:
@@ -110,6 +136,7 @@ def rules() -> list[RewriteRule]:
     """Return the rewrite rules for gathers."""
     return [
         RewriteRule("gather-run", (GatherOp,), _gather),
+        RewriteRule("gather-table", (GatherOp,), _gather_table),
         RewriteRule("gather-elements-run", (GatherElementsOp,), _gather_elements),
         RewriteRule("gather-nd-run", (GatherNdOp,), _gather_nd),
     ]

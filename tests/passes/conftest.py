@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.documented import pair
 from ttc.dialects.core.formats import format_of
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.ir.adapter import TtcOp, print_op, verify
 from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import entry_functions
@@ -91,14 +92,19 @@ def text_of(module: ModuleOp) -> str:
 
 
 def random_inputs(module: ModuleOp) -> list[NDArray]:
-    """Random values of the arguments of the module's entry function: floats around zero."""
+    """Random values of the arguments of the module's entry function: floats around zero, texts of one letter."""
     (function,) = entry_functions(module)
     generator = np.random.default_rng(7)
     specs = [spec_of(argument.type) for argument in function.body.block.args]
-    return [
-        generator.integers(0, 2, s.shape).astype(s.dtype) if s.dtype.kind in "iub" else generator.normal(size=s.shape).astype(s.dtype)
-        for s in specs
-    ]
+    return [_random_input(s, generator) for s in specs]
+
+
+def _random_input(spec: Spec, generator: np.random.Generator) -> NDArray:
+    if spec.dtype == STRING:
+        return generator.choice(list("abc"), spec.shape).astype(STRING)
+    if spec.dtype.kind in "iub":
+        return generator.integers(0, 2, spec.shape).astype(spec.dtype)
+    return generator.normal(size=spec.shape).astype(spec.dtype)
 
 
 def evaluate(unit: Unit, inputs: Sequence[NDArray]) -> list[NDArray]:

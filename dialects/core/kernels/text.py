@@ -30,6 +30,21 @@ def texts(value: Any, what: str) -> NDArray:
     return bounded(array, "E0801", what)
 
 
+def given_texts(value: Any, what: str) -> NDArray:
+    """Return what a user gives as an array of text: numpy's own stays as it is, anything else becomes what `texts` makes of it.
+
+    Raises E0801.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.size * value.dtype.itemsize <= 4 * MAX_CHARACTERS:
+        return value
+    return texts(value, what)
+
+
+def widened(array: NDArray) -> NDArray:
+    """Return an array of `str` of one of text: inputs come as numpy's own, too."""
+    return array.astype(STRING) if array.dtype.kind == "U" else array
+
+
 def _widened(array: NDArray, what: str) -> NDArray:
     if array.dtype.kind not in "UT":
         raise Error("E0801", f"{what} is of type {array.dtype}, not text")
@@ -45,6 +60,7 @@ def bounded(array: NDArray, code: str = "E0805", what: str = "a tensor of text")
 
 def mapped(function: Callable[..., Any], *arrays: NDArray, dtype: Any = STRING) -> NDArray:
     """Make a function of elements a function of arrays, which broadcast as numpy does."""
+    arrays = tuple(map(widened, arrays))
     if all(array.dtype == STRING for array in arrays):  # else numbers would come as Python's
         made = np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), STRING)
         return bounded(made) if dtype == STRING else made.astype(dtype)

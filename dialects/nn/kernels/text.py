@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from itertools import repeat
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.kernels.text import mapped
+from ttc.dialects.core.kernels.text import mapped, widened
+from ttc.dialects.core.kernels.words import places
 from ttc.dialects.nn.kernels import KERNELS
 from ttc.dialects.nn.regular import compiled
 
@@ -27,7 +24,7 @@ def string_concat(a: NDArray, b: NDArray) -> NDArray:
 @KERNELS.rule("string_split")
 def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[NDArray, NDArray]:
     """Pieces, filled up with empty ones; and how many there are."""
-    pieces = [text.split(delimiter, -1 if maxsplit is None else maxsplit) for text in x.flat]
+    pieces = [text.split(delimiter, -1 if maxsplit is None else maxsplit) for text in widened(x).flat]
     counts = np.array([len(p) for p in pieces], np.int64)
     widest = int(counts.max(initial=0))
     if widest * len(pieces) > _MAX_PIECES:
@@ -42,7 +39,7 @@ def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | No
 def string_normalize(x: NDArray, *, case: str, stopwords: tuple[str, ...], case_sensitive: bool) -> NDArray:
     """Words that are not in the list, in the case asked for."""
     gone = set(stopwords) if case_sensitive else {word.lower() for word in stopwords}
-    left = [word for word in x.flat if (word if case_sensitive else word.lower()) not in gone]
+    left = [word for word in widened(x).flat if (word if case_sensitive else word.lower()) not in gone]
     changed = [word.lower() if case == "lower" else word.upper() if case == "upper" else word for word in left] or [""]
     return np.array(changed, STRING).reshape(*x.shape[:-1], -1)
 
@@ -56,11 +53,4 @@ def regex_full_match(x: NDArray, *, pattern: str) -> NDArray:
 @KERNELS.rule("string_index")
 def string_index(x: NDArray, *, words: tuple[str, ...]) -> NDArray:
     """Return the place of each text among the words; their number for others."""
-    found = map(_places(words).get, x.ravel().tolist(), repeat(len(words)))
-    return np.fromiter(found, np.int64, x.size).reshape(x.shape)
-
-
-@lru_cache(maxsize=256)
-def _places(words: tuple[str, ...]) -> Mapping[str, int]:
-    """Return the first place of each word."""
-    return {word: place for place, word in reversed(list(enumerate(words)))}
+    return places(x, words)

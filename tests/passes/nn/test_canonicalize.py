@@ -181,6 +181,27 @@ def test_known_conditions_decide(harness: Harness) -> None:
     assert harness.numbers(Canonicalize(), fragment, {"c": np.zeros((2, 1))}).count("where") == 0
 
 
+@pytest.mark.parametrize(
+    ("table", "rows", "fewer"), [([1, 0, 2], "3x2", True), ([-1, 0, 0], "3x2", True), ([1, 0, 3], "3x2", False), ([0, 0, 0], "3", True)]
+)
+def test_rows_at_places_of_a_table_are_rows_of_a_constant(harness: Harness, table: list[int], rows: str, fewer: bool) -> None:
+    """A place that the rows do not have fails when it is asked for, not before."""
+    result = f"tensor<4{rows[1:]}xf32>"
+    outcome = harness.numbers(
+        Canonicalize(),
+        f"""
+        (%i: tensor<4xi64>)
+        %t = ttc.constant() {{value = #ttc.literal<{table}, tensor<3xi64>>}} : () -> tensor<3xi64>
+        %r = ttc.constant() {{value = #ttc.weight<"r", tensor<{rows}xf32>>}} : () -> tensor<{rows}xf32>
+        %0 = nn.gather(%t, %i) {{axis = 0}} : (tensor<3xi64>, tensor<4xi64>) -> tensor<4xi64>
+        %1 = nn.gather(%r, %0) {{axis = 0}} : (tensor<{rows}xf32>, tensor<4xi64>) -> {result}
+        return %1 : {result}
+        """,
+    )
+    last = [line for line in outcome.text.splitlines() if "nn.gather" in line][-1]
+    assert ("%0" in last) == fewer  # the input itself is what the last one asks by
+
+
 def gather(kind: str, attrs: str, indices: np.ndarray, result: str) -> str:
     """A gather from x[2, 4, 3] with constant indices, as a fragment."""
     type_ = f"tensor<{'x'.join(map(str, indices.shape))}xi64>"

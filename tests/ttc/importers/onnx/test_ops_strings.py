@@ -125,3 +125,59 @@ def test_n_grams_of_words(mode: str, tmp_path: Path) -> None:
     x = np.array([["a", "b", "x", "c"], ["b", "a", "b", "b"]], object)
     results: Any = InferenceSession(made.SerializeToString()).run(None, {"x": x})
     np.testing.assert_allclose(ttc.load(_compiled(tmp_path / "n.onnx")).run({"x": x})["y"], results[0])
+
+
+KINDS = {
+    "StringConcat": "y = StringConcat(x, x)",
+    "Identity": "y = Identity(x)",
+    "Transpose": "y = Transpose(x)",
+    "Concat": "y = Concat<axis: int = 0>(x, x)",
+    "StringSplit": 'y, n = StringSplit<delimiter: string = "b">(x)',
+    "RegexFullMatch": 'y = RegexFullMatch<pattern: string = "a.*">(x)',
+    "Equal": "a, b = Split<axis: int = 0, num_outputs: int = 2>(x) y = Equal(a, b)",
+    "LabelEncoder": 'y = ai.onnx.ml.LabelEncoder<keys_strings: strings = ["ab", "größe"], values_strings: strings = ["c", ""]>(x)',
+    "SequenceConstruct": "s = SequenceConstruct(x, x) y = ConcatFromSequence<axis: int = 0>(s)",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_text_as_numpy_has_it_gives_what_text_of_python_gives(kind: str, engine: str, tmp_path: Path) -> None:
+    """An array of fixed width is not taken apart before an op asks for `str`; results are of `str` in any case."""
+    type_ = "bool" if kind in ("RegexFullMatch", "Equal") else "string"
+    text = f'<ir_version: 8, opset_import: ["" : 21, "ai.onnx.ml": 4]> g (string[2,3] x) => ({type_}[a] y) {{ {KINDS[kind]} }}'
+    made = parser.parse_model(text)
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(made, tmp_path / "g.onnx")
+    ttc.compile(tmp_path / "g.onnx", target="host").save(tmp_path / "g.tti")
+    executor = load(tmp_path / "g.tti", engine=engine)
+    x = np.array([["ab", "", "größe"], ["b", "ab", "größe"]])
+    found, wanted = executor.run({"x": x})["y"], executor.run({"x": x.astype(object)})["y"]
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    assert found.tolist() == wanted.tolist()
+    assert {type(value) for value in found.ravel()} == {type(value) for value in wanted.ravel()} <= {str, np.bool_}
+
+
+def test_categories_of_a_table_are_looked_up_at_once(tmp_path: Path) -> None:
+    """As skl2onnx writes an OrdinalEncoder: columns of one input, each with a list of its own."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 21, "ai.onnx.ml": 3]> g (string[5,2] x) => (float[5,2] y) {
+       i = Constant<value = int64[1] {0}>()
+       j = Constant<value = int64[1] {1}>()
+       a = ai.onnx.ml.ArrayFeatureExtractor(x, i)
+       b = ai.onnx.ml.ArrayFeatureExtractor(x, j)
+       c = ai.onnx.ml.LabelEncoder<keys_strings: strings = ["red", "green"], values_int64s: ints = [0, 1], default_int64: int = -1>(a)
+       d = ai.onnx.ml.LabelEncoder<keys_strings: strings = ["L", "red"], values_int64s: ints = [5, 6], default_int64: int = -1>(b)
+       e = Concat<axis: int = 1>(c, d)
+       y = Cast<to: int = 1>(e)
+    }
+    """
+    onnx.save(parser.parse_model(text), tmp_path / "g.onnx")
+    program = ttc.compile(tmp_path / "g.onnx", target="host")
+    graph, *_ = program.netlist.graphs.values()
+    assert [op.type for op in graph.ops].count("string_index") == 1
+    program.save(tmp_path / "g.tti")
+    x = np.array([["red", "red"], ["green", "L"], ["L", "green"], ["", "x" * 70], ["red", "größe"]])
+    for given in (x, x.astype(object)):
+        found = load(tmp_path / "g.tti").run({"x": given})["y"]
+        assert found.tolist() == [[0, 6], [1, 5], [-1, -1], [-1, -1], [0, -1]]
