@@ -40,14 +40,18 @@ def cache(model: torch.nn.Module, max_graphs: int | None = 10, policy: Policy = 
     return model
 
 
-def wrap(model: torch.nn.Module, max_graphs: int | None = None, **option_fields: Any) -> torch.nn.Module:
+def wrap(model: torch.nn.Module, max_graphs: int | None = None, *, release_outputs: bool = False, **option_fields: Any) -> torch.nn.Module:
     """Have a model replay graphs in evaluation alone: it is called without gradients, whatever the caller has enabled.
 
-    Args and Raises: as in `cache`.
+    Args:   release_outputs: whether graphs give the memory of their results back after each call, which the caller has a copy of.
+            others: as in `cache`.
+    Raises: as `cache` does.
     """
     model.eval()
     cached = cache(model, max_graphs, **option_fields)
     plain = cached.forward
+    if isinstance(plain, GraphCache):
+        plain.releases = release_outputs
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         with torch.no_grad():
@@ -67,6 +71,8 @@ class GraphCache:
         self._uses: Counter[object] = Counter()
         self._told = self._captures = False
         self._lock = RLock()
+        self.releases = False
+        """Whether graphs without gradients give the memory of results back after each call."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the graph for these arguments, captured first where there is none."""
@@ -123,6 +129,6 @@ class GraphCache:
         self._captures = True
         try:
             with unchanged(self._model):
-                return Graphed(self._plain, args, kwargs, parameters, 1, True, self._options)
+                return Graphed(self._plain, args, kwargs, parameters, 1, True, self._options, releases=self.releases)
         finally:
             self._captures = False

@@ -89,6 +89,7 @@ class Graphed:
         function: of tensors in pytrees, to tensors in pytrees.
         args, kwargs: to capture it with.
         parameters: that get gradients beside the inputs.
+        releases: whether memory of results is given back after each pass, which then has no gradients.
     """
 
     def __init__(
@@ -100,7 +101,10 @@ class Graphed:
         warm_up: int,
         allow_unused: bool,
         options: dict[str, Any],
+        *,
+        releases: bool = False,
     ) -> None:
+        self._releases = releases
         flat, self._spec = pytree.tree_flatten((args, kwargs))
         self._plain = [_TENSOR if isinstance(x, torch.Tensor) else x for x in flat]
         self._inputs = [x.detach().clone().requires_grad_(x.requires_grad) for x in flat if isinstance(x, torch.Tensor)]
@@ -144,7 +148,10 @@ class Graphed:
                 own.copy_(given)
         self._calls += 1
         self._forward.replay()
-        return tuple(result.clone() for result in self._results)
+        found = tuple(result.clone() for result in self._results)
+        if self._releases:
+            self._forward.release_outputs()
+        return found
 
     def backward_pass(self, call: int, gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
         """Replay the backward pass; returns a gradient for each input and parameter.  Raises E0814 after a later call."""

@@ -24,12 +24,14 @@ class Functional:
         graph: of aten ops; takes a value for each of `inputs`, and gives one for each of `outputs`.
         inputs, outputs: the memory, which is kept alive by them.
         parameters: which of the inputs are parameters of modules that the graph does not write.
+        written: how many of the outputs, the first, lie in memory that was there before.
     """
 
     graph: fx.GraphModule
     inputs: tuple[torch.Tensor, ...]
     outputs: tuple[torch.Tensor, ...]
     parameters: tuple[bool, ...]
+    written: int
 
 
 def functional(tape: Tape) -> Functional:
@@ -42,9 +44,8 @@ def functional(tape: Tape) -> Functional:
     parameters = tuple(parameter and place.storage not in written for place, parameter in read.items())
     shown = [_tensor(alive[place.storage], place) for place in read]
     inputs = tuple(torch.nn.Parameter(x, x.requires_grad) if p else x for x, p in zip(shown, parameters, strict=True))
-    kept = [place for place in read if place.storage in written] + [
-        place for storage, place in bases.items() if storage in made and storage in alive
-    ]
+    outside = [place for place in read if place.storage in written]
+    kept = outside + [place for storage, place in bases.items() if storage in made and storage in alive]
     outputs = tuple(_tensor(alive[place.storage], place) for place in kept)
 
     def run(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -59,7 +60,7 @@ def functional(tape: Tape) -> Functional:
         )
     graph.graph.eliminate_dead_code()
     graph.recompile()
-    return Functional(graph, inputs, outputs, parameters)
+    return Functional(graph, inputs, outputs, parameters, len(outside))
 
 
 def _check_overlaps(tape: Tape) -> None:

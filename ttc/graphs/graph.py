@@ -41,6 +41,7 @@ class Graph:
         self._capture: tuple[Tape, ExitStack] | None = None
         self._work: tuple[Functional, AtenGraph] | None = None
         self._infers = False
+        self._released: tuple[tuple[torch.UntypedStorage, int], ...] = ()
 
     def capture_begin(self, pool: object = None, capture_error_mode: str = "global", check_input_liveness: bool = False) -> None:
         """Run what this thread does from here on, and note it.
@@ -83,15 +84,32 @@ class Graph:
         work, made = self._work
         if not work.outputs:
             return
+        for memory, size in self._released:
+            memory.resize_(size)
+        self._released = ()
         with torch.no_grad():
             for memory, value in zip(work.outputs, made(list(work.inputs)), strict=True):
                 memory.copy_(value)
+
+    def release_outputs(self) -> None:
+        """Give the memory of what the work makes back; the tensors that show it hold nothing until the next replay.
+
+        Raises: E0814 if nothing was captured.
+        """
+        if self._work is None:
+            raise Error("E0814", "nothing was captured", hint="capture_begin(), the work, capture_end()")
+        work, _ = self._work
+        if not self._released:
+            storages = [memory.untyped_storage() for memory in work.outputs[work.written :]]
+            self._released = tuple((storage, storage.nbytes()) for storage in storages)
+        for memory, _ in self._released:
+            memory.resize_(0)
 
     def reset(self) -> None:
         """Give the work up, and the memory that was kept for it."""
         if self._capture is not None:
             self._ended()
-        self._work = None
+        self._work, self._released = None, ()
 
     def pool(self) -> tuple[int, int]:
         """Return a handle as torch.cuda has it: graphs share no memory here."""

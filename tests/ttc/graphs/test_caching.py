@@ -115,6 +115,59 @@ def test_inference_without_gradients() -> None:
     torch.testing.assert_close(wrapped(x), reference(x))
 
 
+class Twice(nn.Module):
+    """Gives a buffer of its own and a view of its input beside what it makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("held", torch.ones(3))
+
+    def forward(self, x: Any) -> Any:
+        y = x.exp()
+        return y, y[1:], x[:1], self.held
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_memory_of_results_is_given_back(released: bool) -> None:
+    model: Any = ttc.graphs.wrap(Twice(), release_outputs=released, target="host")
+    for number in range(3):
+        x = rows(4) + number
+        y, part, shown, held = model(x)
+        torch.testing.assert_close(y, x.exp())
+        torch.testing.assert_close(part, x.exp()[1:])
+        assert torch.equal(shown, x[:1])
+        assert held.tolist() == [1.0] * 3 == model.held.tolist()
+        (graphed,) = model.forward.__closure__[0].cell_contents._graphs.values()
+        static = [result.untyped_storage().nbytes() for result in graphed._results]
+        assert static == [0 if released else 64] * 2 + [64, 12]
+        assert not y.requires_grad
+
+
+def test_masks_between_two_models() -> None:
+    """What one graph gives is chosen by its values, and the rows that are left go through another, which is captured for each number."""
+    torch.manual_seed(4)
+    first, last = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Linear(4, 2)
+    plain = copy.deepcopy((first, last))
+    graphed = ttc.graphs.make_graphed_callables(first, (rows(6),), target="host"), ttc.graphs.cache(last, None, target="host")
+    inputs = [rows(6) for _ in range(8)]
+
+    def trained(before: Any, after: Any, x: Any) -> Any:
+        y = before(x)
+        z = after(y[y[:, 0] > 0])
+        z.square().sum().backward()
+        return z
+
+    for x in inputs:
+        torch.testing.assert_close(trained(*graphed, x), trained(*plain, x))
+    with ttc.metrics.scope("warm") as m:
+        for x in inputs:
+            trained(*graphed, x)
+            trained(*plain, x)
+    assert m.value("compilations") == 0
+    for mine, theirs in zip([*first.parameters(), *last.parameters()], [p for module in plain for p in module.parameters()], strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-4, atol=1e-5)
+
+
 class Nested(nn.Module):
     """Calls itself, through what a cache puts in place of its forward pass."""
 

@@ -13,7 +13,7 @@ from torchmetrics.classification import MulticlassAccuracy
 
 from tests.ttc.lightning.modules import Images, fitted, images, trainer
 from ttc import metrics
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, TtcWarning
 from ttc.dynamo import limited
 from ttc.lightning import TTCAccelerator
 
@@ -50,6 +50,24 @@ def test_a_step_that_differs_in_too_many_ways(rng: np.random.Generator, monkeypa
     monkeypatch.setattr(limited, "MAX_VARIANTS", 2)
     with pytest.raises(Error, match="E0805.*training_step differs between its calls in more than 2 ways"):
         fitted(Various, TTCAccelerator(fallback=False), images(rng, 8), max_epochs=5)
+
+
+def test_a_step_that_logs_in_a_loop(rng: np.random.Generator) -> None:
+    """TorchDynamo takes no graph from it: that is said."""
+
+    class Looping(Linear):
+        def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+            loss = super().training_step(batch, batch_idx)
+            for name in ("one", "two"):
+                self.log(name, loss)
+            return loss
+
+    data = images(rng, 8)
+    with pytest.raises(Error, match=r"E0202.*TorchDynamo takes no graph from training_step"):
+        fitted(Looping, TTCAccelerator(fallback=False), data)
+    with metrics.scope("loop") as counted, pytest.warns(TtcWarning, match="outside of loops"):
+        fitted(Looping, "ttc", data)
+    assert counted.value("fallbacks") == 1
 
 
 def test_what_torch_compile_made_stays(rng: np.random.Generator) -> None:

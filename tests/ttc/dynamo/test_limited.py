@@ -1,0 +1,70 @@
+"""What TorchDynamo leaves to Python is said: an error where nothing may fall back, else a warning that the metrics count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from ttc import metrics
+from ttc.dialects.core.errors import Error, TtcWarning
+from ttc.dynamo.limited import compile_limited
+
+LINEAR = nn.Linear(4, 2)
+
+
+@torch.compiler.disable
+def outside(_: object) -> None:
+    """A call that no graph takes in."""
+
+
+def in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for name in ("a", "b"):
+        outside(name)
+    return LINEAR(x)
+
+
+def in_a_try(x: torch.Tensor) -> torch.Tensor:
+    try:
+        outside(x)
+        return LINEAR(x)
+    finally:
+        outside(None)
+
+
+def between_graphs(x: torch.Tensor) -> torch.Tensor:
+    y = LINEAR(x)
+    outside(y)
+    return y * 2
+
+
+def nothing(x: torch.Tensor) -> torch.Tensor:
+    return x
+
+
+@pytest.mark.parametrize("function", [in_a_loop, in_a_try])
+def test_frames_that_are_left_to_python(function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    x = torch.ones(3, 4)
+    torch._dynamo.reset()
+    with pytest.raises(Error, match=r"E0202.*TorchDynamo takes no graph from step.*torch.compiler.disable"):
+        compile_limited(function, "step", {"target": "host", "fallback": False})(x)
+    run = compile_limited(function, "step", {"target": "host"})  # TorchDynamo does not come to the frame again
+    with metrics.scope("left out") as counted:
+        with pytest.warns(TtcWarning, match="PyTorch runs it itself"):
+            found = run(x)
+        assert counted.value("fallbacks") == 1
+        torch.testing.assert_close(run(x), found)
+        assert counted.value("fallbacks") == 1  # it is told once
+    torch.testing.assert_close(found, LINEAR(x))
+
+
+@pytest.mark.parametrize(("function", "graphs"), [(between_graphs, 2), (nothing, 0)])
+def test_frames_that_are_not(function: Callable[[Any], Any], graphs: int) -> None:
+    torch._dynamo.reset()
+    run = compile_limited(function, "step", {"target": "host", "fallback": False})
+    with metrics.scope("taken") as counted, torch.no_grad():
+        run(torch.ones(3, 4))
+    assert (counted.value("runs"), counted.value("fallbacks")) == (graphs, 0)
