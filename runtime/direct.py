@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Program
@@ -50,7 +51,9 @@ class DirectInput:
 
     @property
     def port(self) -> Port | None:
-        """Name and queue, if a user's array is the queue's entry as it is."""
+        """Name and queue, if a user's array is the queue's entry as it is, or text."""
+        if self.argument.dtype == STRING and tuple(self.argument.shape) == tuple(self.entry.shape):
+            return self.argument.name, self.argument.queue, STRING, tuple(self.argument.shape)
         if self.dtype is None:
             return None
         return self.argument.name, self.argument.queue, self.dtype, tuple(self.argument.shape)

@@ -13,12 +13,14 @@ from ttc.dialects.core.records import record
 
 _WIDEST = 64
 """Characters of the longest texts that are taken as integers: others are hashed one by one."""
+_FEW = 200
+"""Texts that are worth what there is to do for any number of them."""
 _ATTEMPTS = 16
 
 
 def places(x: NDArray, words: tuple[str, ...]) -> NDArray[np.int64]:
     """Return the place of each text of an array of `str`, or of numpy's own text, among the words; their number for others."""
-    if x.dtype.kind == "U" and x.dtype.isnative and 0 < x.dtype.itemsize <= 4 * _WIDEST and x.size:
+    if x.size >= _FEW and x.dtype.kind == "U" and x.dtype.isnative and 0 < x.dtype.itemsize <= 4 * _WIDEST:
         found = _of_integers(np.ascontiguousarray(x), words)
         if found is not None:
             return found.reshape(x.shape)

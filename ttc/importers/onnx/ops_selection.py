@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
@@ -12,7 +13,14 @@ from ttc.importers.onnx.tables import MAPPINGS
 
 @MAPPINGS.rule("Compress-9")
 def compress_9(b: Builder, x: SSAValue, condition: SSAValue, *, axis: int | None = None) -> SSAValue:
-    return b.nn("compress", x, condition, axis=None if axis is None else axis_in(axis, b.rank(x)))
+    """A condition that is known says which elements there are."""
+    known, spec = b.known(condition), b.spec(x)
+    along = None if axis is None else axis_in(axis, spec.rank)
+    size = spec.elements if along is None and spec.is_static else DYNAMIC if along is None else spec.shape[along]
+    places = np.array([], np.int64) if known is None else np.flatnonzero(known)
+    if known is not None and known.ndim == 1 and size != DYNAMIC and (not places.size or places[-1] < size):
+        return b.nn("gather", b.reshape(x, size) if along is None else x, b.constant(places, np.dtype(np.int64)), axis=along or 0)
+    return b.nn("compress", x, condition, axis=along)
 
 
 @MAPPINGS.rule("Unique-11")

@@ -68,10 +68,14 @@ class Lease:
         run = self._runs[segment.first]
         return self._pool.bound_alone(self._alone_address, run) if segment.alone else partial(self._pool.run, run)
 
-    def small_inputs(self) -> dict[str, NDArray] | None:
-        """Return the memory of all inputs that are no variables, by queue; None if one has none here."""
-        own = {queue: own for queue, _, own in self._inputs if own is not None}
-        return own if len(own) == len(self._inputs) and not self._objects else None
+    def small_inputs(self) -> dict[str, NDArray | None] | None:
+        """Return the memory of all inputs that are no variables, by queue; None for those that Python holds.
+
+        It is None if one lies elsewhere.
+        """
+        if self._objects or any(own is None and view is not None for _, view, own in self._inputs):
+            return None
+        return {queue: own for queue, _, own in self._inputs}
 
     def take(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Put entries in their places, and results where they are wanted.

@@ -81,7 +81,7 @@ class NativePlan:
     def short(self, spec: ShortSpec) -> ShortRun | None:
         """Return how to run the plan by one prepared call; see `ShortPlan.short`."""
         try:
-            return short_run(spec, self.prepared.layout, self._new_lease)
+            return short_run(spec, self.prepared.layout, self._new_lease, self._resolver)
         except (Mismatch, MemoryError):
             return None
 

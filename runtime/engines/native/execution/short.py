@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
+from ttc.dialects.core.formats.text import STRING
+from ttc.dialects.core.kernels.text import given_texts
+from ttc.dialects.core.plain.interpret import Resolver
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import ShortRun, ShortSpec
+from ttc.runtime.engines.native.execution.bound_steps import bound_step
 from ttc.runtime.engines.native.execution.lease import Lease
-from ttc.runtime.engines.native.execution.values import Values
+from ttc.runtime.engines.native.execution.values import ABSENT, Values
 from ttc.runtime.engines.native.graph.storage import computed
+from ttc.runtime.engines.native.planning.python_step import Mismatch
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.planning.prepared import Layout
 
 _Copies = tuple[tuple[NDArray, NDArray], ...]
 """Arrays with what is copied into them."""
+_NOTHING: dict[int, Any] = {}
+_TEXT = np.empty(0, STRING)
+"""Stands for text until a run has some."""
 
 
 @record(eq=False)
@@ -29,29 +38,40 @@ class _Call:
 
     Args:
         inputs: names with memory of the inputs, their dtypes and shapes.
+        texts: names of inputs that Python holds, the numbers of their values, and shapes.
         rewind: makes the instance ready for a run.
-        compute: runs all jobs.
+        compute: runs all jobs and steps.
         status: its first element is 0 after a run that went well.
         kept: what the run made that goes into memory of the caller's.
         results: names with what the run made for the user, and what makes a copy of that.
+        values: what steps in Python work on; None if there are none.
+        held: the values that are the same in all runs, by number.
         lease: whose memory all of these lie in.
     """
 
     inputs: tuple[tuple[str, NDArray, np.dtype, tuple[int, ...]], ...]
+    texts: tuple[tuple[str, int, tuple[int, ...]], ...]
     rewind: Callable[[int], None]
     compute: Callable[[], None]
     status: memoryview
     kept: _Copies
     results: tuple[tuple[str, NDArray, Callable[[], NDArray]], ...]
+    values: Values | None
+    held: Mapping[int, Any]
     lease: Lease
 
     def run(self, given: Mapping[str, object]) -> dict[str, NDArray] | None:
-        """Return the results; None if an input is not an array as it is expected, or data is out of range: nothing has changed then."""
+        """Return the results; None if an input is not an array as it is expected, or data is out of range: nothing has changed then.
+
+        Raises what steps in Python do, and E0801 for what is no text.
+        """
         for name, own, dtype, shape in self.inputs:
             value = given.get(name)
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
                 return None
             own[...] = value
+        if self.values is not None:
+            return self._run_steps(self.values, given)
         made = [(name, copy()) for name, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
         self.rewind(0)
         self.compute()
@@ -65,10 +85,31 @@ class _Call:
             memory[...] = own
         return dict(made)
 
+    def _run_steps(self, values: Values, given: Mapping[str, object]) -> dict[str, NDArray] | None:
+        """As `run`, with steps in Python, on inputs that are in their places but for text."""
+        objects = dict(self.held)
+        for name, number, shape in self.texts:
+            value = given.get(name)
+            if type(value) is not np.ndarray or value.shape != shape:
+                return None
+            objects[number] = given_texts(value, f"input '{name}'")
+        values.objects = objects
+        try:
+            self.rewind(0)
+            with np.errstate(all="ignore"):
+                self.compute()
+            return None if self.status[0] else {name: copy() for name, _, copy in self.results}
+        except (Mismatch, MemoryError):
+            return None
+        finally:
+            values.objects = _NOTHING
 
-def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease]) -> ShortRun | None:
-    """Return how to run a plan; None unless all of it is native jobs, on small inputs and results of the user's own types."""
-    first = _call_of(spec, layout, new_lease())
+
+def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease], resolve: Callable[[], Resolver]) -> ShortRun | None:
+    """Return how to run a plan; None unless it is native jobs, on small inputs and results of the user's own types, and no more than a few
+    steps in Python, none of them with regions.
+    """
+    first = _call_of(spec, layout, new_lease(), resolve)
     if first is None:
         return None
     free = deque([first])  # no lock: a child process may be forked while one is held
@@ -77,7 +118,7 @@ def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease]) -
         try:
             call = free.pop()
         except IndexError:
-            call = _call_of(spec, layout, new_lease())
+            call = _call_of(spec, layout, new_lease(), resolve)
             assert call is not None
         try:
             return call.run(given)
@@ -87,20 +128,23 @@ def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease]) -
     return run
 
 
-def _call_of(spec: ShortSpec, layout: Layout, lease: Lease) -> _Call | None:
+def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[], Resolver]) -> _Call | None:
     own = lease.small_inputs()
-    if own is None or any(segment.step is not None or segment.conditions for segment in layout.segments):
+    stepped = any(segment.step is not None for segment in layout.segments)
+    if own is None or any(segment.conditions for segment in layout.segments) or (stepped and (spec.into or spec.fixed)):
         return None
-    inputs = [(name, own.get(queue), dtype, shape) for name, queue, dtype, shape in spec.inputs]
+    inputs = [(name, queue, own.get(queue), dtype, shape) for name, queue, dtype, shape in spec.inputs]
     if len(inputs) != len(own) or layout.variables != spec.fixed.keys():
         return None
-    taken = tuple((name, a, dtype, shape) for name, a, dtype, shape in inputs if a is not None and (a.dtype, a.shape) == (dtype, shape))
-    if len(taken) < len(inputs):
+    taken = tuple((name, a, dtype, shape) for name, _, a, dtype, shape in inputs if a is not None and (a.dtype, a.shape) == (dtype, shape))
+    texts = tuple((name, layout.values[queue], shape) for name, queue, a, dtype, shape in inputs if a is None and dtype == STRING)
+    if len(taken) + len(texts) < len(inputs):
         return None
-    given = lease.take({**spec.fixed, **own}, spec.into)
+    given = lease.take({**spec.fixed, **{queue: _TEXT if memory is None else memory for queue, memory in own.items()}}, spec.into)
     opened = lease.open()
     written = {**opened, **{queue: spec.into[queue] for queue in lease.targets.direct}}
-    values = Values(lease.instance, given, written, {})
+    held = {ABSENT: None, **{layout.values[queue]: entry for queue, entry in given.items() if queue in layout.values}}
+    values = Values(lease.instance, given, written, dict(held))
     made = _made(layout, values)
     if made is None or any(given[queue] is not entry for queue, entry in spec.fixed.items()):
         return None
@@ -113,12 +157,17 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease) -> _Call | None:
     if len(results) < len(spec.results) or _overlap([own for _, own, _ in results], kept, spec.into):
         return None
     status = lease.instance.status.data
-    compute = _in_order([lease.bound(segment) for segment in layout.segments], status)
-    return _Call(taken, lease.instance.rewound(), compute, status, kept, results, lease)
+    calls: list[Callable[[], None]] = []
+    for segment in layout.segments:
+        calls.append(lease.bound(segment))
+        if segment.step is not None:
+            calls.append(partial(bound_step(segment.step, values, resolve), values))
+    compute = _in_order(calls, status)
+    return _Call(taken, texts, lease.instance.rewound(), compute, status, kept, results, values if stepped else None, held, lease)
 
 
 def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Callable[[], None]:
-    """Run segments one after the other, up to one that fails."""
+    """Run segments and steps one after the other, up to one that fails."""
     if len(segments) == 1:
         return segments[0]
 

@@ -24,7 +24,7 @@ LISTS = {
 @pytest.mark.parametrize("more", [(), ("elsewhere",), ("ελλάδα", "a", "x" * 40), ("y" * 100,)])
 def test_texts_of_numpy_are_found_as_others(name: str, more: tuple[str, ...], rng: np.random.Generator) -> None:
     words = LISTS[name]
-    x = rng.choice([*words, *more, "b"], (40, 3))
+    x = rng.choice([*words, *more, "b"], (80, 6))
     assert x.dtype.kind == "U"
     wanted = [[words.index(text) if text in words else len(words) for text in row] for row in x.tolist()]
     for given in (x, x.astype(object), x[:, ::2], x.T, x.astype(x.dtype.newbyteorder(">"))):
@@ -44,6 +44,6 @@ def test_words_that_no_factors_tell_apart_are_hashed_by_themselves(monkeypatch: 
     monkeypatch.setattr(module, "_hashed", lambda parts, factors: np.zeros(len(parts), np.uint64))
     module._table.cache_clear()
     try:
-        assert places(np.array(["b", "a", "c"]), ("a", "b")).tolist() == [1, 0, 2]
+        assert places(np.array(["b", "a", "c"] * 100), ("a", "b")).tolist() == [1, 0, 2] * 100
     finally:
         module._table.cache_clear()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+import ttc
 from tests.ttc.importers.onnx.cases import check, check_node, ints, node_model, normal
 
 X = normal(3, 4)
@@ -15,6 +17,17 @@ X = normal(3, 4)
 @pytest.mark.parametrize("attrs", [{"axis": 0}, {"axis": -2}, {}])
 def test_compress(attrs: dict[str, int], tmp_path: Path) -> None:
     check_node(tmp_path, "Compress", X, np.array([False, True, True]), **attrs)
+
+
+@pytest.mark.parametrize("attrs", [{"axis": 0}, {"axis": -2}, {}])
+@pytest.mark.parametrize("condition", [[False, True, True], [False] * 3, [True, False]])
+def test_compress_by_a_constant_has_a_static_shape(attrs: dict[str, int], condition: list[bool], tmp_path: Path) -> None:
+    model, feeds = node_model("Compress", X, np.array(condition), constant=(1,), **attrs)
+    wanted = np.compress(condition, X, axis=attrs.get("axis"))
+    check(model, feeds, tmp_path, wanted=[wanted])
+    path = tmp_path / "compress.onnx"
+    onnx.save(model, path)
+    assert ttc.compile(path).netlist.programs["forward"].results[0].shape == wanted.shape
 
 
 REPEATED = np.array([[2, 1, 1, 2], [0, 3, 3, 0], [2, 1, 1, 2]], np.float32)

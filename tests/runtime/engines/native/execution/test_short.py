@@ -132,3 +132,63 @@ def test_what_can_fail_runs_before_states_are_written_in_the_prepared_call_too()
     assert executor.states()["a"].tolist() == [0, 0, 0, 0]
     assert executor.run(good)["y"].tolist() == [[9, 10, 11], [3, 4, 5]]
     assert executor.states()["a"].tolist() == [1, 1, 1, 1]
+
+
+WORDS = ("a", "b", "größe")
+LOOKUP = [
+    Step("place", "nn.string_index", ("t",), tensor(3, format="Int64"), {"words": WORDS}),
+    Step("row", "tile.embedding", ("table", "place"), tensor(3, 2)),
+    Step("y", "tile.map", ("row", "x"), tensor(3, 2), {"fn": "add"}),
+]
+
+
+@pytest.fixture
+def looked_up() -> tuple[Executor, Executor]:
+    """y = table[place of t] + x, on both engines: the first op runs in Python."""
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    inputs = {"t": tensor(3, format="String"), "x": tensor(3, 2)}
+    return executors(inputs, {"table": (table, "Float32")}, LOOKUP, {"y.out": "y"})
+
+
+def test_steps_in_python_run_by_one_prepared_call(looked_up: tuple[Executor, Executor], rng: np.random.Generator):
+    own, reference = looked_up
+    for texts in (["a", "größe", "zzz"], ["b", "", "a"]):
+        for t in (np.array(texts), np.array(texts, object)):
+            given = {"t": t, "x": rng.standard_normal((3, 2), np.float32)}
+            assert is_short(own, given)
+            np.testing.assert_array_equal(own.run(given)["y.out"], reference.run(given)["y.out"])
+
+
+def test_text_that_is_none_is_refused_by_a_prepared_call_as_by_others(looked_up: tuple[Executor, Executor]):
+    own, reference = looked_up
+    x = np.zeros((3, 2), np.float32)
+    wrong = [np.array([1, 2, 3]), np.array(["a", 2, "b"], object), np.array(["a", "b"]), ["a", 2, "b"], None]
+    for t in wrong:
+        messages: list[str] = []
+        for executor in (own, reference):
+            with pytest.raises(Error) as caught:
+                executor.run({"t": t, "x": x})
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
+        assert "E0801" in messages[0]
+    assert own.run({"t": ["a", "b", "a"], "x": x})["y.out"].tolist() == [[0, 1], [2, 3], [0, 1]]
+
+
+def test_prepared_calls_with_steps_beside_each_other(looked_up: tuple[Executor, Executor]):
+    own, reference = looked_up
+    given = [{"t": np.array(list(texts)), "x": np.full((3, 2), n, np.float32)} for n, texts in enumerate(["aba", "bbb", "xab", "aaa"] * 20)]
+    with ThreadPoolExecutor(4) as pool:
+        for found, one in zip(pool.map(own.run, given), given, strict=True):
+            np.testing.assert_array_equal(found["y.out"], reference.run(one)["y.out"])
+
+
+def test_data_out_of_range_ends_a_prepared_call_as_it_ends_others(looked_up: tuple[Executor, Executor]):
+    """A table of as many rows as there are words has none for other texts."""
+    inputs = {"t": tensor(3, format="String"), "x": tensor(3, 2)}
+    own, _ = executors(inputs, {"table": (np.ones((3, 2), np.float32), "Float32")}, LOOKUP, {"y.out": "y"})
+    given = {"t": np.array(["a", "b", "none"]), "x": np.zeros((3, 2), np.float32)}
+    for _ in range(2):
+        with pytest.raises(Error) as caught:
+            own.run(given)
+        assert (caught.value.code, caught.value.where) == ("E0802", "row")
+        assert own.run({**given, "t": np.array(["a", "b", "b"])})["y.out"].tolist() == [[1, 1]] * 3
