@@ -55,6 +55,7 @@ class NativePlan:
         self._pool = pool
         self.code = code
         self._reference = reference
+        self._resolver: Callable[[], Resolver] = lambda: reference().constant  # holds no plan: what steps hold would hold themselves
         self._draft = draft
         layout = prepared.layout
         self._needs_memory = any(s.step or s.conditions for s in layout.segments) or any(not w.in_place for w in layout.written)
@@ -187,9 +188,6 @@ class NativePlan:
             if step is None:
                 step = lease.steps[id(segment)] = bound_step(segment.step, memory, self._resolver)
             step(memory)
-
-    def _resolver(self) -> Resolver:
-        return self._reference().constant
 
 
 _Compute: TypeAlias = "Callable[[Lease, Segment, Values | None], None]"

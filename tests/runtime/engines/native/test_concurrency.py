@@ -204,6 +204,7 @@ def test_an_idle_session_that_is_dropped_gives_its_memory_back():
     executor.run({"x": INPUTS[0]})
     plan = executor.program.plans["g"]
     assert isinstance(plan, NativePlan)
+    plan.run({"x": INPUTS[0]})  # not by the prepared call of the session
     held = [weakref.ref(plan), weakref.ref(plan._free[0].instance)]
     held += [weakref.ref(view.buffer) for job in plan.jobs() for view in job.read if view.is_constant]
     del executor, plan
