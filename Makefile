@@ -151,6 +151,9 @@ check-agreement: $(VENV)/.test  ## see that ttc check and ttc compile agree on r
 check-kills: $(VENV)/.test  ## kill ttc train at COUNT random moments (20), let it go on, and compare all bits with a run that was not killed
 	$(BIN)/python tools/check_kills.py --count $(or $(COUNT),20)
 
+check-planted: $(VENV)/.test  ## plant each gradient rule wrong in turn, and see that ttc bisect and ttc run --engine both find it
+	PLANTED=all $(BIN)/python -m pytest -q -n 0 tests/ttc/cli/test_gradients.py tests/ttc/debug/test_bisect_gradients.py
+
 check-generation: $(VENV)/.test  ## compare generated tokens with those of transformers, for seven kinds of models on host and device
 	$(BIN)/python tools/check_generation.py
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.stop_gradient import StopGradientOp
 from ttc.passes.base import Pass, Rewriter, Unit
+from ttc.passes.nn.training_notes import note, notes
 
 
 @record
@@ -31,7 +33,10 @@ class DropStopGradients(Pass):
     name: ClassVar[str] = "drop-stop-gradients"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        for op in [op for op in unit.module.walk() if isinstance(op, StopGradientOp)]:
+        found = [op for op in unit.module.walk() if isinstance(op, StopGradientOp)]
+        if found and notes(unit.module):
+            note(unit.module, stops=tuple(dict.fromkeys(where(op) for op in found)))
+        for op in found:
             if rewriter.allow(self.name, op, required=True):
                 rewriter.applied(op, "no gradient is asked for")
                 rewriter.replace(op, op.x)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ttc.accuracy.distances import Comparison, Exactness
     from ttc.cli.inputs import Inputs
     from ttc.comparison.engines import Agreement
+    from ttc.comparison.gradients import GradientAgreement
     from ttc.comparison.layers import Layers
     from ttc.runtime.executor import Executor
 
@@ -42,6 +43,7 @@ class RunOutcome:
         seconds: of each repetition.
         checks: comparisons with what `by` computed, by output.
         engines: comparison of the engines.
+        gradients: comparison of gradients with differences of the forward part.
         program: which one ran.
         layers: comparisons of nodes inside the model.
     """
@@ -52,6 +54,7 @@ class RunOutcome:
     checks: dict[str, Comparison] = field(default_factory=dict)
     by: str | None = None
     engines: Agreement | None = None
+    gradients: GradientAgreement | None = None
     program: str | None = None
     layers: Layers | None = None
 
@@ -61,7 +64,8 @@ class RunOutcome:
 
     @property
     def within(self) -> bool:
-        return self.checked and (self.engines is None or self.engines.within) and (self.layers is None or self.layers.first_off is None)
+        compared = [found for found in (self.engines, self.gradients) if found is not None]
+        return self.checked and all(found.within for found in compared) and (self.layers is None or self.layers.first_off is None)
 
 
 @click.command("run")
@@ -70,7 +74,12 @@ class RunOutcome:
 @click.option("--inputs", "bundle", type=FILE, metavar="FILE.npz", help="Values of inputs, by name.")
 @click.option("--random", is_flag=True, help="Draw the inputs that are not given; without any given, all are drawn.")
 @click.option("--output-dir", "folder", type=FILE, metavar="DIR", help="Write NAME.npy for every output, and outputs.json.")
-@click.option("--check", type=FILE, metavar="MODEL.onnx", help="Compare with what this model gives; status 1 if it is too far off.")
+@click.option(
+    "--check",
+    type=FILE,
+    metavar="MODEL.onnx",
+    help="Compare with what this model gives, or its gradient rules with differences; status 1 if too far off.",
+)
 @click.option("--layers", is_flag=True, help="With --check: compare the nodes inside the model, too, and name the first that is off.")
 @click.option("--restore", type=FILE, metavar="FILE", help="Begin with the states, and changed parameters, of this checkpoint.")
 @click.option("--checkpoint", type=FILE, metavar="FILE", help="After the run, write states and changed parameters (safetensors).")
@@ -177,9 +186,12 @@ def _run(
             progress.show("running")
             outcome = _on_both(executor, inputs, options) if options.engine == BOTH else _repeat(executor, inputs, options)
             outcome.program = fit.program
+            if options.engine == BOTH:
+                progress.show("comparing gradients with differences")
+                outcome.gradients = _gradients(executor, inputs, fit.program, check)
             if checkpoint is not None:
                 executor.checkpoint(checkpoint)
-            if check is not None:
+            if check is not None and outcome.gradients is None:
                 progress.show(f"running {check.name} to compare with")
                 exactness = _check(outcome, executor, check, exact=options.exact)
                 if layers:
@@ -199,6 +211,20 @@ def _on_both(executor: Executor, inputs: Inputs, options: RunOptions) -> RunOutc
     with Executor(program) as compared:
         outputs = compared.run(inputs.arrays, options.program, pad_batch=options.pad_batch)
     return RunOutcome(inputs, outputs, [time.perf_counter() - start], engines=found)
+
+
+def _gradients(executor: Executor, inputs: Inputs, program: str, model: Path | None) -> GradientAgreement | None:
+    """Return how gradients compare with differences, if the program takes any; the model tells the rule that is wrong."""
+    from ttc.comparison.gradients import compare_gradients, has_gradients
+
+    if not has_gradients(executor.program, program):
+        return None
+    found = compare_gradients(executor.program, inputs.arrays)
+    if model is not None:
+        from ttc.comparison.rules import wrong_rule
+
+        found.rule = wrong_rule(model, executor.program, inputs.arrays)
+    return found
 
 
 def _repeat(executor: Executor, inputs: Inputs, options: RunOptions) -> RunOutcome:
@@ -271,6 +297,10 @@ def _print_json(console: Console, outcome: RunOutcome, options: RunOptions) -> N
         from ttc.cli.agreement import plain_agreement
 
         document["engines"] = plain_agreement(outcome.engines)
+    if outcome.gradients is not None:
+        from ttc.cli.gradients import plain_gradients
+
+        document["gradients"] = plain_gradients(outcome.gradients)
     console.json(document)
 
 
@@ -294,6 +324,10 @@ def _print(console: Console, outcome: RunOutcome) -> None:
         from ttc.cli.agreement import print_agreement
 
         print_agreement(console, outcome.engines)
+    if outcome.gradients is not None:
+        from ttc.cli.gradients import print_gradients
+
+        print_gradients(console, outcome.gradients)
 
 
 def _cells(figures: dict[str, Any]) -> list[object]:

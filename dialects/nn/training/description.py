@@ -47,6 +47,7 @@ class Training:
         microbatches: that a step takes.
         batch: rows of a microbatch; None: inputs have none.
         wide: parameters, states, inputs and outputs that stay in the format of the source.
+        stops: where gradients stop on purpose: source names.
     """
 
     inputs: tuple[str, ...]
@@ -65,6 +66,7 @@ class Training:
     microbatches: int = 1
     batch: int | None = None
     wide: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
 
     def check(self, inputs: Collection[str], parameters: Collection[str]) -> None:
         """Raise E0703 unless what is named is there, and numbers make sense.  inputs: of all programs; parameters: of the model."""

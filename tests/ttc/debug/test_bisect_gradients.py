@@ -31,14 +31,17 @@ ABSENT = {"nn.host_call": "no file holds what calls a function of the process", 
 TRAINED = ["--target", "host", "--loss", "mse", "--optimizer", "sgd", "--loss-output", "y0", "--json"]
 
 
-def written(folder: Path, name: str, arrays: list[NDArray | None], trained: int) -> list[str]:
-    """A file of IR of one op, whose operands are inputs, and a file with them; to one of them a parameter is added, which is 0."""
+def written(folder: Path, name: str, arrays: list[NDArray | None], trained: int, shape: tuple[int, ...] = ()) -> list[str]:
+    """A file of IR of one op, whose operands are inputs, and a file with them; to one of them a parameter is added, which is 0.
+
+    shape: of the parameter.
+    """
     given = [x for x in arrays if x is not None]
     function = make_function("forward", [(Port(f"x{i}"), tensor_type(Spec(x.shape, x.dtype))) for i, x in enumerate(given)])
     block = function.body.block
     operands = iter(block.args)
     values: list[Any] = [None if x is None else next(operands) for x in arrays]
-    zero = np.zeros((), np.float64)
+    zero = np.zeros(shape, np.float64)
     leaf = {"sym": StringAttr("p"), "value": LiteralAttr.of(zero)}
     parameter = ParamOp.create(properties=leaf, result_types=[tensor_type(Spec(zero.shape, zero.dtype))])
     moved = ops()["add"].build(values[trained], parameter.results[0], location=named_location("moved"))
