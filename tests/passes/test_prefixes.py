@@ -65,7 +65,7 @@ def checked(module: ModuleOp, fields: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("machine", OPTIONS)
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])
+@settings(max_examples=14, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])
 @given(module=modules())
 def test_every_prefix_keeps_the_numbers(machine: str, module: ModuleOp) -> None:
     checked(module, OPTIONS[machine])
