@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.kernels.blas import product
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.dialects.core.kernels.integers import sums_are_exact
 from ttc.dialects.nn.kernels import KERNELS
@@ -49,5 +50,5 @@ def _product(a: NDArray, b: NDArray) -> NDArray:
     if a.dtype.kind in "iu" and sums_are_exact(a, b, a.shape[-1]):
         return _product(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype)
     if b.ndim != 2 or a.ndim == 2 or not a.flags.c_contiguous or not a.size:
-        return np.matmul(a, b)
-    return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
+        return product(a, b)
+    return product(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
