@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--output",
     type=FILE,
     metavar="OUT",
-    help="Archive to write (.tti), or IR text with --to (.mlir); default: the model's name, in this folder.",
+    help="Archive to write (.tti), or IR text with --to (.mlir; - for stdout); default: the model's name, in this folder.",
 )
 @example_flags
 @click.option("--emit-netlist", "yaml", type=FILE, metavar="FILE.yaml", help="Write the netlist in the Buda format, too (--kernels buda).")
@@ -46,7 +46,7 @@ def command(
     console: Console, model: Path, output: Path | None, yaml: Path | None, bundle: Path | None, config: Path | None, **raw: Any
 ) -> int:
     """Compile MODEL (.onnx, .pt2, .tflite, .keras, the folder of a SavedModel, or IR text .mlir) into an archive."""
-    from ttc.inputs.files import require_model, require_output
+    from ttc.inputs.files import STDOUT, require_model, require_output
     from ttc.process.platform import require_supported
 
     require_supported()
@@ -56,15 +56,20 @@ def command(
     require_model(model)
     if options.to != "tti" and (precompile or folder is not None):
         raise Error("E0101", "kernels are those of an archive", hint="leave out --to, or --precompile")
-    output = require_output(output or default_output(model, options), model)
+    output = output or default_output(model, options)
+    printed = output == STDOUT and options.to != "tti"
+    if not printed:
+        require_output(output, model)
     emission = _emission(options, model, yaml, bundle)
     debug = options_from(DebugOptions, raw, config)
     with console.progress() as progress, reproducing(console, model, options, debug) as watch:
         watchers = [watch, *gradient_checks(options.training), *instruments(console, debug, progress.show)]
-        result = _compile(progress.show, model, output, options, emission, watchers, debug)
+        result = _compile(progress.show, model, None if printed else output, options, emission, watchers, debug)
         if precompile or folder is not None:
             _precompile(progress, output, folder)
-    if not console.quiet:
+    if printed:
+        console.text(result.text().rstrip("\n"))
+    elif not console.quiet:
         _print_summary(console, result, output)
     report(console, debug, watchers, result.times)
     return 0
@@ -100,17 +105,20 @@ def _emission(options: CompileOptions, model: Path, yaml: Path | None, bundle: P
 def _compile(
     show: Callable[[str], None],
     model: Path,
-    output: Path,
+    output: Path | None,
     options: CompileOptions,
     emission: Emission | None,
     watchers: Sequence[Instrument],
     debug: DebugOptions,
 ) -> Compilation:
+    """Compile, and write the result into a file if there is one."""
     from ttc.compiler.driver import compile_path
     from ttc.inputs.files import write_bytes
 
     show(f"reading {model.name}")
     result = compile_path(model, options, watchers, count_ops=debug.timing is not None)
+    if output is None:
+        return result
     show(f"writing {output.name}")
     if result.package is None:
         write_bytes(output, result.text().encode())

@@ -14,9 +14,6 @@ from ttc.dialects.core.errors import Error
 if TYPE_CHECKING:
     from ttc.dialects.netlist.buda.form import BudaNetlist
 
-STDOUT = Path("-")
-
-
 @click.command("fmt")
 @click.argument("netlist", type=FILE)
 @click.option("-o", "--output", type=FILE, metavar="OUT", help="YAML file to write; without it and --ir the text goes to stdout.")
@@ -31,14 +28,14 @@ def command(console: Console, netlist: Path, output: Path | None, ir_file: Path 
     """
     from ttc.dialects.netlist.buda.reader import read_netlist
     from ttc.exporters.buda_round_trip import formatted
-    from ttc.inputs.files import require_input, require_output, write_bytes
+    from ttc.inputs.files import STDOUT, require_input, require_output, write_bytes
 
     require_input(netlist)
-    for path in (output, ir_file):
-        if path is not None and path != STDOUT:
+    for path in (output, None if ir_file == STDOUT else ir_file):
+        if path is not None:
             require_output(path, netlist)
-    if output is not None and output in (ir_file, STDOUT):
-        raise Error("E0103", f"cannot write {output}: it would hold YAML and IR" if output == ir_file else "-o takes a file")
+    if output is not None and output == ir_file:
+        raise Error("E0103", f"cannot write {output}: it would hold YAML and IR")
     with console.progress() as progress:
         progress.show(f"reading {netlist.name}")
         form = read_netlist(netlist)

@@ -13,6 +13,8 @@ from typing import Any
 from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.runtime.atomic_file import check_replaceable, replacing
 
+STDOUT = Path("-")
+"""Stands for standard output where a command can write there."""
 MAX_CONFIG_BYTES = 1 << 22
 """Largest TOML file that is read."""
 MAX_CONFIG_DEPTH = 64
@@ -39,6 +41,8 @@ def require_model(path: Path) -> Path:
 
 def require_output(path: Path, source: Path | None = None) -> Path:
     """The path of a file that can be written: its folder exists, and it is new or a regular file other than the source.  Raises E0103."""
+    if path == STDOUT:
+        raise Error("E0103", "cannot write -: this goes into a file", hint="name a file; ./- for one that is called so")
     check_replaceable(path)
     if path.exists() and source is not None and source.exists() and path.samefile(source):
         raise Error("E0103", f"cannot write {path}: it is the input")

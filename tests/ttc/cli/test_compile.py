@@ -36,6 +36,20 @@ def test_summary_goes_to_stdout(small_onnx: Path, tmp_path: Path, capsys: Captur
     assert sorted(os.listdir(tmp_path)) == ["s.tti", "small.onnx"]
 
 
+def test_ir_goes_to_stdout_and_an_archive_does_not(
+    small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert compile_(small_onnx, "--to", "nn", "-o", "n.mlir", "--batch", 2) == 0
+    capsys.readouterr()
+    assert compile_(small_onnx, "--to", "nn", "-o", "-", "--batch", 2) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (Path("n.mlir").read_text(), "")
+    assert compile_(small_onnx, "-o", "-", "--batch", 2) == 2
+    assert "error[E0103]: cannot write -: this goes into a file" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["n.mlir", "small.onnx"]
+
+
 def test_quiet_and_verbose(small_onnx: Path, tmp_path: Path, capsys: Capture) -> None:
     assert compile_(small_onnx, "-o", tmp_path / "s.tti", "--batch", 2, "-q") == 0
     captured = capsys.readouterr()
