@@ -14,6 +14,7 @@ from ttc.dialects.core.errors import Error
 if TYPE_CHECKING:
     from ttc.dialects.netlist.buda.form import BudaNetlist
 
+
 @click.command("fmt")
 @click.argument("netlist", type=FILE)
 @click.option("-o", "--output", type=FILE, metavar="OUT", help="YAML file to write; without it and --ir the text goes to stdout.")
