@@ -154,6 +154,9 @@ check-kills: $(VENV)/.test  ## kill ttc train at COUNT random moments (20), let 
 check-planted: $(VENV)/.test  ## plant each gradient rule wrong in turn, and see that ttc bisect and ttc run --engine both find it
 	PLANTED=all $(BIN)/python -m pytest -q -n 0 tests/ttc/cli/test_gradients.py tests/ttc/debug/test_bisect_gradients.py
 
+check-starts: $(VENV)/.test  ## start and shut down pipelines of threads and of processes COUNT (200) times each, and see that nothing is left
+	STARTS=$(or $(COUNT),200) $(BIN)/python -m pytest -q -n 0 --timeout 0 tests/ttc/pipeline/test_failures.py -k many_starts
+
 check-generation: $(VENV)/.test  ## compare generated tokens with those of transformers, for seven kinds of models on host and device
 	$(BIN)/python tools/check_generation.py
 

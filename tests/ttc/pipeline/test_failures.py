@@ -21,6 +21,8 @@ from ttc.pipeline.remote import RemoteSession
 torch: Any = pytest.importorskip("torch", reason="stages are modules of PyTorch")
 
 CONCURRENT = ["threads", "processes"]
+STARTS = int(os.environ.get("STARTS", "4"))
+"""How often processes are started: each takes seconds; `make check-starts` starts them 200 times."""
 WAIT = 30.0
 """Seconds for which a thread of a test is awaited that has ended."""
 
@@ -253,7 +255,7 @@ def test_whoever_waits_hears_of_a_shutdown(rng: np.random.Generator) -> None:
     pipeline.shutdown()
 
 
-@pytest.mark.parametrize(("mode", "starts"), [("threads", 200), ("processes", 4)])
+@pytest.mark.parametrize(("mode", "starts"), [("threads", 200), ("processes", STARTS)])
 def test_many_starts_leave_nothing(mode: str, starts: int, tmp_path: Path) -> None:
     x = np.zeros((2, 4), np.float32)
     ttc.compile(torch.nn.ReLU(), (torch.zeros(2, 4),), target="host").save(tmp_path / "relu.tti")
