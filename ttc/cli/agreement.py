@@ -22,7 +22,8 @@ def print_agreement(console: Console, found: Agreement) -> None:
     columns = ["op", "node", "max abs", "relative L2", "PCC", "of bound"]
     console.table(columns, [[*_names(finding), *_cells(finding)] for finding in shown])
     for graph in found.graphs:
-        console.say(f"graph {graph.graph}: {graph.figures}")
+        unsteady = "; rounding decides: the reference is as far from Float64" if graph.unsteady else ""
+        console.say(f"graph {graph.graph}: {graph.figures}{unsteady}")
     console.say(verdict(found))
 
 
@@ -71,6 +72,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "location": finding.location,
         "kernel": finding.kernel or None,
         "shared": finding.shared,
+        "unsteady": finding.unsteady,
     }
     return {**named, **finding.figures.figures()}
 

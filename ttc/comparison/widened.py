@@ -30,15 +30,19 @@ def widened(program: Program) -> Program:
     """Return the program in Float64 on the reference engine; parameters and states keep the values that they have."""
     description = replace(
         program.description,
-        parameters=_wide(program.description.parameters),
-        states=_wide(program.description.states),
-        derived=_wide(program.description.derived),
+        parameters=wide(program.description.parameters),
+        states=wide(program.description.states),
+        derived=wide(program.description.derived),
     )
-    netlist = _wide(program.netlist)
+    netlist, constants = wide(program.netlist), wide_constants(program.constants)
     netlists = Netlists(lambda: netlist, description)
-    constants = Constants({key: _source(source) for key, source in program.constants.sources.items()})
     values = {name: value.astype(_dtype(str(value.dtype))) for name, value in program.parameters.items()}
     return Program(netlists, description, constants, Plans(ReferenceEngine(), netlists, constants), values)
+
+
+def wide_constants(constants: Constants) -> Constants:
+    """Return stored tensors in the wide format."""
+    return Constants({key: _source(source) for key, source in constants.sources.items()})
 
 
 def _source(source: TensorSource) -> TensorSource:
@@ -48,22 +52,22 @@ def _source(source: TensorSource) -> TensorSource:
     return replace(source, format=FORMAT, load=lambda: source.value().astype(WIDE))
 
 
-def _wide(value: Any) -> Any:
-    """Return a record with all that it holds in wide types."""
+def wide(value: Any) -> Any:
+    """Return a record with all that it holds in wide types: a netlist, a graph, or a part of one."""
     rule = _RULES.get(type(value))
     if rule is not None:
         return rule(value)
     if isinstance(value, tuple):
-        return tuple(map(_wide, value))
+        return tuple(map(wide, value))
     if isinstance(value, dict):
-        return {key: _wide(item) for key, item in value.items()}
+        return {key: wide(item) for key, item in value.items()}
     return _record(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _record(value: Any) -> Any:
     """Return a record with wide fields; itself where none changes."""
     given = {item.name: getattr(value, item.name) for item in fields(value) if item.init}
-    changed = {name: wide for name, item in given.items() if (wide := _wide(item)) is not item}
+    changed = {name: new for name, item in given.items() if (new := wide(item)) is not item}
     return replace(value, **changed) if changed else value
 
 
@@ -75,7 +79,7 @@ def _work(work: Work) -> Work:
     """Return an op whose results are wide; what its attributes name, too."""
     named = TYPED if work.op.partition(".")[2] != BITS else ()
     attrs = {key: _dtype(item) if key in named and isinstance(item, str) else item for key, item in work.attrs.items()}
-    inner = {"body": _wide(work.body), "bodies": _wide(work.bodies), "results": _wide(work.results)}
+    inner = {"body": wide(work.body), "bodies": wide(work.bodies), "results": wide(work.results)}
     return replace(work, attrs=attrs, **inner)
 
 

@@ -109,3 +109,38 @@ def test_errors_that_add_up(tmp_path: Path) -> None:
 def test_a_precision_below_float32_has_a_bound_of_its_own(tmp_path: Path) -> None:
     found, _ = compared(tmp_path, Drifting(), precision="high")
     assert found.within
+
+
+@dataclass(frozen=True)
+class Nudged:
+    """The reference engine, which reads the next larger number for each."""
+
+    name: str = "nudged"
+    joins_graphs: bool = True
+
+    def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
+        return Nudge(ReferenceEngine().prepare(graph, netlist, constants))
+
+
+@dataclass(frozen=True)
+class Nudge:
+    plan: Plan
+
+    def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
+        return self.plan.run({name: np.nextafter(x, np.inf, dtype=x.dtype) for name, x in entries.items()}, into)
+
+
+@pytest.mark.parametrize(("factor", "unsteady"), [(1e5, True), (1.0, False)])
+def test_what_rounding_decides_is_not_called_wrong(factor: float, unsteady: bool, tmp_path: Path, rng: np.random.Generator) -> None:
+    """What the addition of a large number cuts off a small one, times a large number."""
+    rows = [("Add", "x", "b", "sum"), ("Sub", "sum", "b", "cut"), ("Sub", "cut", "x", "rest"), ("Mul", "rest", "factor", "y")]
+    nodes = [onnx.helper.make_node(op, [left, right], [result]) for op, left, right, result in rows]
+    ports = [onnx.helper.make_tensor_value_info(name, 1, [64]) for name in ("x", "b", "y")]
+    values = [onnx.numpy_helper.from_array(np.array(factor, np.float32), "factor")]
+    graph = onnx.helper.make_graph(nodes, "m", ports[:2], ports[2:], values)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
+    program, found = compared_program(ttc.compile(tmp_path / "m.onnx", target="host"), Nudged())
+    with Executor(program) as executor:
+        executor.run({"x": rng.standard_normal(64).astype(np.float32), "b": np.full(64, 1000, np.float32)})
+    (whole,) = found.graphs
+    assert (whole.figures.within, whole.unsteady, whole.within) == (not unsteady, unsteady, True)
