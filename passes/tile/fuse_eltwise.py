@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.attributes import LiteralAttr
@@ -70,12 +70,22 @@ class _Cluster:
         self.ops: dict[MapOp | CastOp, None] = {root: None}
         self.inputs: dict[SSAValue, None] = {x: None for x in root.operands if not _is_literal(x)}
         self.literals: set[Attribute] = _literals(root)
+        self._readers: dict[MapOp | CastOp, tuple[Operation, Iterator[Use]]] = {}
+        """Of ops that something outside reads: the first that does, and the uses behind it, which have not been looked at."""
 
     def can_join(self, op: MapOp | CastOp) -> bool:
-        """Return whether the op is of the region's shape, and nothing outside reads it."""
+        """Return whether the op is of the region's shape, and nothing outside reads it; it is asked for each reader that has joined."""
         tile = tile_of(op.y)
-        alike = (tile.shape, tile.fold) == (self.tile.shape, self.tile.fold)
-        return alike and all(use.operation in self.ops for use in op.y.uses)
+        if (tile.shape, tile.fold) != (self.tile.shape, self.tile.fold):
+            return False
+        reader, uses = self._readers.get(op) or (None, iter(op.y.uses))
+        if reader is not None and reader not in self.ops:
+            return False
+        for use in uses:
+            if use.operation not in self.ops:
+                self._readers[op] = use.operation, uses
+                return False
+        return True
 
     def inputs_with(self, op: MapOp | CastOp) -> dict[SSAValue, None]:
         """Return what the region reads once the op is part of it."""
@@ -110,12 +120,13 @@ def _grow(root: MapOp | CastOp, rewriter: Rewriter, *, numbers: bool) -> _Cluste
         if not isinstance(op, MapOp | CastOp) or op in cluster.ops or _is_choice(op) or not cluster.can_join(op):
             continue
         inputs = cluster.inputs_with(op)
-        literals = cluster.literals | _literals(op)
-        if len(inputs) + len(literals) * numbers > MAX_INPUTS:
+        literals = _literals(op) - cluster.literals
+        if len(inputs) + (len(cluster.literals) + len(literals)) * numbers > MAX_INPUTS:
             rewriter.missed(op, f"a region would read more than {MAX_INPUTS} tensors{' and numbers' * numbers}")
             continue
         cluster.ops[op] = None
-        cluster.inputs, cluster.literals = inputs, literals
+        cluster.inputs = inputs
+        cluster.literals |= literals
         waiting.extend(op.operands)
     return cluster
 

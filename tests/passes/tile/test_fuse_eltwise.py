@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.ir import Operation, Use
 
-from tests.passes.tiles import apply, docstring, same
+from tests.passes.tiles import apply, docstring, parse, same
 from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.tile.base import tile_of
+from ttc.dialects.tile.eltwise import EltwiseOp
+from ttc.passes.manager import run_pass
 from ttc.passes.tile.fuse_eltwise import MAX_INPUTS, FuseEltwise
 
 
@@ -133,3 +136,28 @@ def polynomial(count: int) -> str:
 def test_numbers_count_where_kernels_hold_none(numbers: bool, count: int, regions: int) -> None:
     outcome = apply(FuseEltwise(numbers=numbers), polynomial(count))
     assert len(outcome.ops("tile.eltwise")) == regions
+
+
+def readers_looked_at(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many uses of values the pass looks at where so many sums of one value are one region."""
+    lines = [f'%{i + 1} = tile.map(%{i}, %s) {{fn = "add"}} : (Float32[4], Float32[4]) -> Float32[4]' for i in range(count)]
+    first = '%s = tile.map(%x) {fn = "exp"} : (Float32[4]) -> Float32[4]'
+    second = '%0 = tile.map(%s) {fn = "neg"} : (Float32[4]) -> Float32[4]'
+    unit = parse("\n".join(["(%x: Float32[4])", first, second, *lines, f"return %{count} : Float32[4]"]), "host")
+    looked, operation = [0], Use.operation.fget
+    assert operation is not None
+
+    def counted(use: Use) -> Operation:
+        looked[0] += 1
+        return operation(use)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Use, "operation", property(counted))
+        run_pass(FuseEltwise(), unit)
+    (fused,) = [op for op in unit.module.walk() if isinstance(op, EltwiseOp)]
+    assert len(fused.regions[0].block.ops) == count + 3
+    return looked[0]
+
+
+def test_work_grows_with_the_readers_of_a_value_not_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert readers_looked_at(400, monkeypatch) < 5 * readers_looked_at(100, monkeypatch)
