@@ -68,7 +68,7 @@ def linearize(model: nn.Module, order: Sequence[str | nn.Module | Call] | None =
     if order is None:
         if isinstance(model, Part):
             return model
-        if not isinstance(model, nn.Sequential):
+        if not _is_chain(model):
             hint = 'give the order of its layers: linearize(model, ["embed", "layers.0:4", "head"])'
             raise Error("E0101", f"a {type(model).__name__} has no order of layers that could be known", hint=hint)
         return Part(list(_spliced("", model)))
@@ -114,11 +114,16 @@ def _spliced(name: str, module: nn.Module) -> Iterator[Layer]:
     """Yield the layers of a module: members, where all that it does is hold them."""
     if isinstance(module, Part):
         yield from layers_of(module)
-    elif type(module) in (nn.Sequential, nn.ModuleList):
+    elif type(module) is nn.ModuleList or _is_chain(module):
         for member, inner in module.named_children():
             yield from _spliced(f"{name}.{member}" if name else member, inner)
     else:
         yield Layer(name, module)
+
+
+def _is_chain(module: nn.Module) -> bool:
+    """Return whether a module calls its members one after another: a Sequential, or a class of one that does nothing else."""
+    return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
 
 
 def _put(root: nn.Module, name: str, module: nn.Module) -> None:

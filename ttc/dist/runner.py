@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.dist.agreement import BatchOffer, agree
 from ttc.dist.checkpoints import Checkpointed
 from ttc.dist.clipping import clip_grad_norm_
 from ttc.dist.compiling import compile_part
@@ -203,10 +204,11 @@ class Runner:
 
     def _step(self, loss: SharedLoss, x: Any, target: Any, gather: str, named: dict[str, torch.Tensor]) -> StepResult:
         _check_gather(gather)
-        first, last = self._has(0), self._has(len(self._parts) - 1)
-        target = self._targets(target) if last else None
+        first, last = self._has(0), self._has_last
+        target = target if last else None
         line = self._line(x if first else (), named, target, training=True)
-        if target is not None:
+        if last:
+            target = torch.zeros(self._microbatches) if target is None else target
             loss.begin(target)
         self._gradients.begin()
         arguments = x if first else ()
@@ -221,7 +223,7 @@ class Runner:
         return StepResult(total, numbers[1:], self._gathered(line, outputs, gather))
 
     def _evaluated(self, x: Any, gather: str, named: dict[str, torch.Tensor]) -> Any:
-        count = torch.tensor([len(x[0]) if self._has(0) and x else 0])
+        count = torch.tensor([len(value) if self._has(0) and value.ndim else 0 for value in [*x, *named.values(), torch.zeros(0)][:1]])
         if self._mesh.size("pipe") > 1:
             dist.broadcast(count, self._mesh.ranks("pipe")[0], self._mesh.group("pipe"))
         rows = int(count)
@@ -237,7 +239,7 @@ class Runner:
 
     def _line(self, x: Any, named: dict[str, torch.Tensor], target: torch.Tensor | None = None, *, training: bool) -> StageLine:
         """Return the stages, ready for inputs of such shapes; all processes come here with the same."""
-        inputs, extra, number = self._agreed(x, named, target)
+        inputs, extra, number = self._agreed(x, named, target, training=training)
         key = (number, training)
         if key not in self._lines:
             place = StagePlace(self._mesh, len(self._parts), tuple(self._own))
@@ -250,15 +252,18 @@ class Runner:
             self._lines[key] = line
         return self._lines[key]
 
-    def _agreed(self, x: Any, named: dict[str, torch.Tensor], target: Any) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], int]:
+    def _agreed(
+        self, x: Any, named: dict[str, torch.Tensor], target: Any, *, training: bool
+    ) -> tuple[list[torch.Tensor], dict[str, torch.Tensor], int]:
         """Return the first microbatch of inputs, and a number of the shapes and modes of all processes.
 
-        Raises E0801 in all if one cannot divide rows.
+        Raises E0801 in all if one cannot run its rows.
         """
         refusal: Error | None = None
         inputs: list[torch.Tensor] = []
         extra: dict[str, torch.Tensor] = {}
         try:
+            self._check_given(x, named, target, training=training)
             inputs = microbatch_of(x, self._microbatches)
             extra = dict(zip(named, microbatch_of(list(named.values()), self._microbatches), strict=True))
             microbatch_of([] if target is None else [target], self._microbatches)
@@ -266,17 +271,19 @@ class Runner:
                 self._loaded.check(self._own, inputs, extra)
         except Error as error:
             refusal = error
-        modes = sum(hash_of_modes(part) for part in self.stages)
-        shapes = torch.tensor([hash_of([*inputs, *extra.values()]) + modes, 0 if refusal is None else 1])
-        dist.all_reduce(shapes)
-        if refusal is not None:
-            raise refusal
-        if shapes[1]:
-            raise Error("E0801", "another process cannot take its rows in such microbatches", hint="its own error says which")
-        return inputs, extra, int(shapes[0])
+        shapes = hash_of([*inputs, *extra.values()]) + sum(hash_of_modes(part) for part in self.stages)
+        rows = sum(len(value) for value in [*inputs, *extra.values()][:1]) * self._microbatches if self._has(0) else None
+        weighs = training and self._loss is not None and self._has_last and not self._loss.counts(target)
+        return inputs, extra, agree(BatchOffer(shapes, refusal, rows, weighs))
 
-    def _targets(self, target: torch.Tensor | None) -> torch.Tensor:
-        return torch.zeros(self._microbatches) if target is None else target
+    def _check_given(self, x: Any, named: Mapping[str, torch.Tensor], target: Any, *, training: bool) -> None:
+        """Raises E0801 for what is missing in this process."""
+        if self._has(0) and not x and not named:
+            raise Error("E0801", "the first stage takes inputs", hint="step(x, target=y), eval(x)")
+        if training and not torch.is_grad_enabled():
+            raise Error("E0801", "a step computes gradients, and they are turned off", hint="eval() computes without them")
+        if training and self._has_last and self._loss is not None and self._loss.takes_targets and target is None:
+            raise Error("E0801", "the loss takes targets", hint="step(x, target=y), in the processes of the last stage")
 
     def _gathered(self, line: StageLine, outputs: Any, gather: str) -> Any:
         """Return the outputs as the model gives them, in the processes that get them."""
@@ -296,6 +303,10 @@ class Runner:
 
     def _has(self, stage: int) -> bool:
         return stage in self._own
+
+    @property
+    def _has_last(self) -> bool:
+        return self._has(len(self._parts) - 1)
 
     def _prepared(self, crossing: Crossing, target: str | None) -> nn.Module:
         """Return what runs a stage, for all replicas."""

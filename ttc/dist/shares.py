@@ -8,16 +8,21 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn import functional
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
 from ttc.dist.processes import Mesh
 
+IGNORED = -100
+"""The target that the functions of PyTorch's losses over classes do not count."""
+
 
 class SharedLoss:
     """The loss of a microbatch times its share of the batch, which is all that gradients are ever divided by.
 
-    A mean loss of PyTorch over classes has shares by the targets that count, any other loss the same share for each microbatch.
+    A mean loss of PyTorch over classes, a module or the function itself, has shares by the targets that count, any other loss the same
+    share for each microbatch.
 
     Args:
         loss: of outputs and targets; None: the last stage gives it.
@@ -53,7 +58,10 @@ class SharedLoss:
         if isinstance(output, torch.Tensor) and output.dtype in (torch.bfloat16, torch.float16):
             output = output.float()
         value = _number(output) if self._loss is None else self._loss(output, target)
-        share = self._share(target)
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            given = f"a tensor of {list(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
+            raise Error("E0801", f"the loss of a microbatch is one number, not {given}", hint='reduction="mean"')
+        value, share = value.reshape(()), self._share(target)
         self.values.append(value.detach().float())
         self.shares.append(share)
         return value * share if share else (value * 0).nan_to_num()
@@ -64,9 +72,20 @@ class SharedLoss:
             return 1 / self._microbatches
         return float(weights.sum()) / self._total
 
+    @property
+    def takes_targets(self) -> bool:
+        """Whether the loss is a function of outputs and targets."""
+        return self._loss is not None
+
+    def counts(self, target: Any) -> bool:
+        """Return whether the loss says how many targets its mean is of, so that replicas may have different numbers of rows."""
+        return isinstance(target, torch.Tensor) and self._weights(target) is not None
+
     def _weights(self, target: torch.Tensor) -> torch.Tensor | None:
         """Return what each target counts in a mean over classes; None for other losses."""
         loss = self._loss
+        if loss in (functional.cross_entropy, functional.nll_loss) and not target.is_floating_point():
+            return (target != IGNORED).double()
         if not isinstance(loss, nn.CrossEntropyLoss | nn.NLLLoss) or loss.reduction != "mean" or target.is_floating_point():
             return None
         counts = (target != loss.ignore_index).double()

@@ -63,7 +63,8 @@ def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings
         decompositions=graph_decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
-    with config.patch(donated_buffer=False):  # a backward graph may run again: nothing here reuses what it was given
+    # a backward graph may run again: nothing here reuses what it was given; recurrent layers are steps, not calls of another library
+    with config.patch(donated_buffer=False), torch.backends.mkldnn.flags(enabled=False):
         return made(graph, example_inputs)
 
 

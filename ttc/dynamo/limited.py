@@ -67,7 +67,8 @@ def _left_out() -> int:
 def _tell(name: str, reason: str, *, falls_back: bool) -> None:
     """Warn of frames that were left to Python.  Raises E0202 where that is not wanted."""
     what = f"TorchDynamo takes no graph from {name}, or a function that it calls: {reason or 'TORCH_LOGS=graph_breaks says why'}"
+    hint = "torch._dynamo.config.allow_rnn = True takes recurrent layers in, step by step" if "RNN" in reason else _HINT
     if not falls_back:
-        raise Error("E0202", what, hint=_HINT)
+        raise Error("E0202", what, hint=hint)
     _FALLBACKS.add(1, "E0202", name, reason)
-    warn(f"PyTorch runs it itself: {what}; {_HINT}")
+    warn(f"PyTorch runs it itself: {what}; {hint}")

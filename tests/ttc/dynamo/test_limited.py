@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._dynamo import config
 
 from ttc import metrics
 from ttc.dialects.core.errors import Error, TtcWarning
@@ -68,3 +69,22 @@ def test_frames_that_are_not(function: Callable[[Any], Any], graphs: int) -> Non
     with metrics.scope("taken") as counted, torch.no_grad():
         run(torch.ones(3, 4))
     assert (counted.value("runs"), counted.value("fallbacks")) == (graphs, 0)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers(kind: Callable[[int, int], nn.Module]) -> None:
+    """TorchDynamo leaves them out unless it is told to take them in: then they are compiled step by step, with gradients."""
+    torch.manual_seed(2)
+    layer, x = kind(3, 4), torch.randn(3, 2, 3)
+    torch._dynamo.reset()
+    with pytest.raises(Error, match="E0202") as caught:
+        compile_limited(lambda x: layer(x)[0], "step", {"target": "host", "fallback": False})(x)
+    assert caught.value.hint == "torch._dynamo.config.allow_rnn = True takes recurrent layers in, step by step"
+    with config.patch(allow_rnn=True), metrics.scope("steps") as counted:
+        found = compile_limited(lambda x: layer(x)[0], "step", {"target": "host", "fallback": False})(x)
+        gradients = torch.autograd.grad(found.square().sum(), list(layer.parameters()))
+        assert counted.value("runs") == 2
+    wanted = layer(x)[0]
+    torch.testing.assert_close(found, wanted)
+    for mine, known in zip(gradients, torch.autograd.grad(wanted.square().sum(), list(layer.parameters())), strict=True):
+        torch.testing.assert_close(mine, known, rtol=1e-4, atol=1e-5)
