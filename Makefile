@@ -129,6 +129,7 @@ conformance-export: $(VENV)/.peers  ## export 24 small networks for TT-NN, as ON
 
 conformance-ttnn: $(VENV)/.test .venv-ttnn/.ttnn  ## run exported modules on mock devices of the real TT-NN (PYTHON_TTNN=: a Python 3.12 or 3.10); RECORD=1 renews the answers that tests read
 	$(BIN)/python tools/check_ttnn.py --python .venv-ttnn/bin/python $(if $(RECORD),--record)
+	$(BIN)/python tools/check_ttnn.py --python .venv-ttnn/bin/python --machines t3k,4xp150 --tensor
 
 conformance-tf: $(VENV)/.test  ## compare keras.applications with TensorFlow as SavedModel, .keras and .tflite
 	$(BIN)/python tools/tf_suite.py --bar 1

@@ -1,6 +1,6 @@
 """Export networks of 24 architectures for TT-NN, and run them on mock devices of the real TT-NN.
 
-    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,t3k] [--batches 1,8] [--networks t5,swin]
+    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,t3k] [--batches 1,8] [--networks t5,swin] [--tensor]
 
 TT-NN checks every call, chooses its kernels, and places all tensors in L1 and DRAM; numbers are not computed.  Exit status 1 if it
 refuses a call, or if tensors and kernels' buffers need more L1 than a core has; 2 without a Python that has TT-NN.
@@ -23,15 +23,22 @@ from safetensors.torch import load
 
 import checkout  # noqa: F401
 from ttc.dialects.core.errors import Error
-from ttc.exporters.graph import divided_graph_of
-from ttc.exporters.ttnn.export import export
+from ttc.exporters.graph import ModelGraph, dtype_of
+from ttc.exporters.request import BATCH, TENSOR, ExportRequest
+from ttc.exporters.ttnn.entry import exported_programs
+from ttc.exporters.ttnn.export import export_all
+from ttc.exporters.ttnn.module import FORWARD
 from ttc.options import CompileOptions
 from ttnn_machines import MACHINES
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests have the networks, and the record of answers
-from tests.ttc.exporters.networks import BUILDERS, network, saved  # noqa: E402
+from tests.ttc.exporters.networks import BUILDERS, GENERATORS, generator, saved
+from tests.ttc.exporters.networks import TENSOR as TENSOR_BUILDERS  # noqa: E402
 from tests.ttc.exporters.ttnn.calls import write_answers  # noqa: E402
 from ttnn_remote import Refusal, Remote, install_stub  # noqa: E402
+
+NEEDS_PLACES = frozenset(("ttnn.experimental.indexed_fused_update_cache",))
+"""Calls that compare addresses of their tensors, and take those without for one: their kernels' buffers are not counted."""
 
 
 @dataclass(frozen=True)
@@ -52,37 +59,51 @@ class Row:
     refused: str = ""
 
 
-def measured(remote: Remote, name: str, batch: int, machine: str) -> Row:
-    """Export a network, and run it on a mock device; batch: rows of each chip."""
-    rows = batch * remote.machine.chips
+def measured(remote: Remote, name: str, batch: int, machine: str, *, tensor: bool = False) -> Row:
+    """Export a network, and run all its programs on a mock device.
+
+    batch: rows of each chip.  tensor: chips divide the tensors of the layers, and have all rows.
+    """
+    rows = batch if tensor else batch * remote.machine.chips
     with tempfile.TemporaryDirectory() as folder:
-        path = saved(name, Path(folder), rows)
+        path = generator(name, Path(folder), rows) if name in GENERATORS else saved(name, Path(folder), rows)
+        options = CompileOptions(target=remote.machine.target, chips=remote.machine.chips)
         try:
-            whole, graph = divided_graph_of(path, CompileOptions(target=remote.machine.target), remote.machine.chips)
-            files = export(graph, whole=whole)
+            programs = exported_programs(path, ExportRequest(options, parallel=TENSOR if tensor else BATCH))
+            files = export_all(programs)
         except Error as error:
             return Row(name, machine, batch, refused=f"{error.code}: {error.message}")
-    _, inputs = network(name, rows)
     before = remote.calls
     try:
-        peak = run(remote, files, dict(zip(graph.inputs, inputs, strict=True)))
+        peak = run(remote, files, [(FORWARD if len(programs) == 1 else whole.program, inputs_of(whole)) for whole, _ in programs])
     except Refusal as refusal:
         return Row(name, machine, batch, remote.calls - before, refused=str(refusal).partition("backtrace")[0].strip())
     fits = "" if peak <= remote.core_bytes else f"a core needs {peak:,} bytes of L1 and has {remote.core_bytes:,}"
     return Row(name, machine, batch, (remote.calls - before) // 2, peak, fits)
 
 
-def run(remote: Remote, files: dict[str, bytes], inputs: dict[str, torch.Tensor]) -> int:
-    """Run an exported module twice: TT-NN gives tensors addresses, then counts kernels' buffers; returns the peak of a core's L1."""
+def inputs_of(graph: ModelGraph) -> dict[str, torch.Tensor]:
+    """Return inputs for a program, whose numbers mean nothing."""
+    kinds = zip(graph.inputs, graph.function.inputs, strict=True)
+    return {name: torch.zeros(kind.shape, dtype=getattr(torch, str(dtype_of(kind)))) for name, kind in kinds}
+
+
+def run(remote: Remote, files: dict[str, bytes], calls: Sequence[tuple[str, dict[str, torch.Tensor]]]) -> int:
+    """Run programs of an exported module twice: TT-NN gives tensors addresses, then counts kernels' buffers; returns a core's peak of L1.
+
+    calls: names of functions, and their inputs.
+    """
     peak = 0
     for place in (True, False):
         with mock.patch.dict(sys.modules, {"ttnn": remote.module}):
             module = types.ModuleType("exported")
             exec(compile(files["model.py"], "model.py", "exec"), vars(module))
         remote.ask(do="begin", place=place)
+        remote.left_out = frozenset() if place else NEEDS_PLACES
         try:
             module.prepare(remote.device, load(files["weights.safetensors"]))
-            module.forward(remote.device, inputs)
+            for name, inputs in calls:
+                getattr(module, name)(remote.device, inputs)
         finally:
             module.PREPARED.clear()
             peak = remote.ask(do="end")
@@ -123,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", type=Path, required=True, help="a Python that has TT-NN installed")
     parser.add_argument("--machines", default=",".join(MACHINES), help="chips of a machine with several divide the batch")
     parser.add_argument("--batches", default="1,8")
-    parser.add_argument("--networks", default=",".join(BUILDERS))
+    parser.add_argument("--networks", help="default: all small ones, with --tensor those whose heads chips divide; and generators")
+    parser.add_argument("--tensor", action="store_true", help="chips of a machine with several divide tensors instead of the batch")
     parser.add_argument("--record", action="store_true", help="write the answers of the first machine, batch 1, where tests find them")
     options = parser.parse_args(arguments)
     if not has_ttnn(options.python):
@@ -134,14 +156,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Refusal as refusal:
         print(f"error: {refusal}", file=sys.stderr)
         return 2
+    networks = options.networks.split(",") if options.networks else [*(TENSOR_BUILDERS if options.tensor else BUILDERS), *GENERATORS]
     rows: list[Row] = []
     answers: list[tuple[str, str]] = []
     for machine in options.machines.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            remote = Remote(options.python, MACHINES[machine], Path(folder))
+            remote = Remote(options.python, MACHINES[machine].in_a_row() if options.tensor else MACHINES[machine], Path(folder))
             for batch in map(int, options.batches.split(",")):
-                for name in options.networks.split(","):
-                    rows.append(measured(remote, name, batch, machine))
+                for name in networks:
+                    rows.append(measured(remote, name, batch, machine, tensor=options.tensor))
                     print(f"{machine}, batch {batch}: {name}: {rows[-1].refused or 'accepted'}", file=sys.stderr)
                 answers = answers or list(remote.answers)
             remote.close()

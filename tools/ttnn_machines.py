@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import yaml
 
@@ -27,6 +27,7 @@ class Machine:
         mesh: rows and columns of its chips.
         board: type of its cards.
         boards: numbers of the chips of each card; the first one of a card has the PCIe link.
+        row: whether programs open the chips as one row.
         links: pairs of chips, each with the Ethernet channels that join them, two numbers a channel.
     """
 
@@ -35,11 +36,21 @@ class Machine:
     board: str
     boards: tuple[tuple[int, ...], ...]
     links: tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...] = ()
+    row: bool = False
+
+    @property
+    def opened(self) -> tuple[int, int]:
+        """The rows and columns of the mesh that programs open."""
+        return (1, self.chips) if self.row else self.mesh
 
     @property
     def chips(self) -> int:
         """How many chips there are."""
         return self.mesh[0] * self.mesh[1]
+
+    def in_a_row(self) -> Machine:
+        """Return the machine with its chips as a mesh of one row, as programs whose chips divide tensors have them."""
+        return replace(self, row=True)
 
     def descriptor(self) -> str:
         """Return the text of the cluster descriptor."""

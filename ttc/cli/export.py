@@ -9,7 +9,7 @@ import click
 
 from ttc.cli.console import Console, size_text
 from ttc.cli.options import FILE, options_from, verbosity
-from ttc.exporters.request import ExportRequest
+from ttc.exporters.request import BATCH, TENSOR, ExportRequest
 from ttc.exporters.table import EXPORTERS, exported, exporter
 from ttc.options import CompileOptions
 
@@ -34,9 +34,17 @@ from ttc.options import CompileOptions
 )
 @click.option("--weights", type=FILE, metavar="FILE", help="Archive or model that holds the weights of IR text.")
 @click.option("--trace", is_flag=True, help="Functions that record the device's work and start it at once, for low latency (ttnn).")
+@click.option(
+    "--parallel",
+    type=click.Choice((BATCH, TENSOR)),
+    default=BATCH,
+    help="What chips divide: rows of the batch, or the tensors of each layer (ttnn).  Default: batch.",
+)
 @verbosity
 @click.pass_obj
-def command(console: Console, model: Path, format_: str, output: Path | None, program: str | None, trace: bool, **raw: Any) -> int:
+def command(
+    console: Console, model: Path, format_: str, output: Path | None, program: str | None, trace: bool, parallel: str, **raw: Any
+) -> int:
     """Write MODEL (any that `ttc compile` takes, or IR text; for netlist also an archive) in another format.
 
     An op that the format has no form of is named with its names in the model, all of them at once, before anything is written.
@@ -55,7 +63,7 @@ def command(console: Console, model: Path, format_: str, output: Path | None, pr
         require_output(output, model)
     with console.progress() as progress:
         progress.show(f"exporting {model.name}")
-        files = exported(format_, model, ExportRequest(options, program, trace))
+        files = exported(format_, model, ExportRequest(options, program, trace, parallel))
         progress.show(f"writing {output.name}")
         if form.suffix is None:
             output.mkdir(exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,8 @@ class ModelGraph:
         weights: values by key.
         target: the machine it was compiled for.
         program: its name among the model's programs.
+        chips: how many divide the tensors of its layers.
+        kept: names of products that each of them computes as a whole.
     """
 
     model: str
@@ -63,13 +66,20 @@ class ModelGraph:
     weights: WeightStore
     target: Target
     program: str = "forward"
+    chips: int = 1
+    kept: tuple[str, ...] = ()
 
     def leaf(self, work: Work) -> NDArray:
-        """Return the value of a leaf: a weight, or a literal.  Raises E0304."""
+        """Return the value of a leaf, for all chips: a weight, or columns of one, or a literal.  Raises E0304."""
+        if "columns" in work.attrs:
+            dim, start, size = cast("tuple[int, int, int]", work.attrs["columns"])
+            return self.weights[str(work.attrs["key"])].value().take(range(start, start + size), axis=dim)
         if "key" in work.attrs:
             return self.weights[str(work.attrs["key"])].value()
         (kind,) = work.results
-        return np.array(work.attrs["values"], dtype_of(kind)).reshape(kind.shape)
+        parts = cast("int | None", work.attrs.get("parts"))
+        shape = [size * self.chips if dim == parts else size for dim, size in enumerate(kind.shape)]
+        return np.array(work.attrs["values"], dtype_of(kind)).reshape(shape)
 
 
 def dtype_of(kind: TensorType) -> np.dtype:

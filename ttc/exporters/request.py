@@ -5,6 +5,9 @@ from __future__ import annotations
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
 
+BATCH, TENSOR = "batch", "tensor"
+"""What several chips divide: the rows of the batch, or the tensors of a layer."""
+
 
 @record
 class ExportRequest:
@@ -14,8 +17,10 @@ class ExportRequest:
         options: how the model is compiled: target, format, shapes, chips.
         program: which of its programs; None: the only one, or all where the format holds several.
         trace: write what records the device's work, so that it is started at once.
+        parallel: what the chips divide.
     """
 
     options: CompileOptions
     program: str | None = None
     trace: bool = False
+    parallel: str = BATCH

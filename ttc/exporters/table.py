@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
+from ttc.exporters.request import BATCH
 
 if TYPE_CHECKING:
     from ttc.exporters.request import ExportRequest
@@ -24,7 +25,7 @@ class Exporter:
         suffix: of the one file that is written; None for a folder of several.
         formats: of `--format` that it takes beside the default; None where they are the compilation's.  Empty: the model's own types are
             written, and no device multiplies, so that `--fidelity` says nothing either.
-        takes: flags of `ttc export` that say something here and not everywhere: `chips`, `trace`.
+        takes: flags of `ttc export` that say something here and not everywhere: `chips`, `parallel`, `trace`.
     """
 
     what: str
@@ -40,14 +41,14 @@ EXPORTERS: dict[str, Exporter] = {
         "ttc.exporters.ttnn.entry",
         None,
         ("Float32", "Float16_b", "Bfp8_b"),
-        ("chips", "trace"),
+        ("chips", "parallel", "trace"),
     ),
     "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", ()),
     "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", ()),
     "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None, ("chips",)),
 }
 
-WHAT = {"chips": "programs for several chips", "trace": "traces"}
+WHAT = {"chips": "programs for several chips", "parallel": "programs whose tensors chips divide", "trace": "traces"}
 """What the flags ask for that not all exporters take."""
 
 
@@ -70,7 +71,7 @@ def exported(name: str, path: Path, request: ExportRequest) -> dict[str, bytes]:
     found = exporter(name)
     if found.formats is not None:
         _require_format(name, found.formats, request.options)
-    asked = {"chips": request.options.chips is not None, "trace": request.trace}
+    asked = {"chips": request.options.chips is not None, "parallel": request.parallel != BATCH, "trace": request.trace}
     for flag, what in WHAT.items():
         if asked[flag] and flag not in found.takes:
             raise Error("E0101", f"--to {name} does not write {what}", hint=f"leave out --{flag}")

@@ -188,6 +188,15 @@ BUILDERS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = 
     "clip": lambda: _vision("CLIPVision", image_size=64, patch_size=16, **{k: v for k, v in SMALL.items() if k != "vocab_size"}),
     "mobilenetv3": lambda: _mobile(nn.Hardswish, nn.Hardsigmoid, nn.ReLU),
 }
+WIDE = {**SMALL, "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 8}
+TENSOR: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {
+    "llama-heads": lambda: _text("Llama", **{**CAUSAL, **WIDE, "num_key_value_heads": 8}),
+    "mistral-heads": lambda: _text("Mistral", **{**CAUSAL, **WIDE, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 16}),
+    "bert-heads": lambda: _text("Bert", **WIDE, max_position_embeddings=40),
+    "gpt2-heads": lambda: _text("GPT2", n_embd=256, n_layer=2, n_head=8, vocab_size=96, n_positions=40, use_cache=False),
+    "vit-heads": lambda: _vision("ViT", image_size=64, **{k: v for k, v in WIDE.items() if k != "vocab_size"}),
+}
+"""Transformers whose heads eight chips can divide."""
 EIGHT = ("cnn", "mlp", "resnet50", "mobilenetv2", "unet", "bert", "vit", "gpt2")
 WHOLE: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {
     f"{name}-whole": lambda name=name: models().build(name) for name in EIGHT
@@ -200,7 +209,7 @@ def network(name: str, batch: int = 1) -> tuple[nn.Module, tuple[torch.Tensor, .
     """A network in evaluation mode, and inputs, the same every time; further rows of a batch are the first one, rolled."""
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
-        model, inputs = (BUILDERS | WHOLE)[name]()
+        model, inputs = (BUILDERS | TENSOR | WHOLE)[name]()
     return model.eval(), tuple(torch.cat([value.roll(row, -1) for row in range(batch)]) for value in inputs)
 
 
@@ -210,4 +219,34 @@ def saved(name: str, folder: Path, batch: int = 1) -> Path:
     path = folder / f"{name}.pt2"
     with torch.no_grad():
         torch.export.save(torch.export.export(model, inputs), path)
+    return path
+
+
+def causal(kind: str, heads: int = 4) -> Any:
+    """A small model that generates; kind: `gpt2`, whose keys have as many heads as queries, or `llama`, which has half as many of them."""
+    import transformers
+
+    with torch.random.fork_rng():
+        torch.manual_seed(sum(kind.encode()))
+        if kind == "gpt2":
+            settings = transformers.GPT2Config(
+                vocab_size=96, n_positions=128, n_embd=32 * heads, n_layer=2, n_head=heads, bos_token_id=1, eos_token_id=1
+            )
+            return transformers.GPT2LMHeadModel(settings).eval()
+        sizes = {"hidden_size": 16 * heads, "intermediate_size": 96, "num_attention_heads": heads, "num_key_value_heads": heads // 2}
+        settings = transformers.LlamaConfig(vocab_size=96, max_position_embeddings=128, num_hidden_layers=2, **sizes)
+        return transformers.LlamaForCausalLM(settings).eval()
+
+
+GENERATORS = ("gpt2-tokens", "llama-tokens")
+"""Archives that generate, for conformance runs."""
+
+
+def generator(name: str, folder: Path, batch: int = 1) -> Path:
+    """The archive of a generator; 16 heads, so that eight chips divide those of keys, too."""
+    import ttc
+
+    path = folder / f"{name}.tti"
+    with ttc.generator(causal(name.removesuffix("-tokens"), 16), batch=batch, max_length=63, chunks=(16,), target="host") as made:
+        made.save(path)
     return path

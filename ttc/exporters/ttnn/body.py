@@ -7,6 +7,7 @@ from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.exporters.graph import LEAVES, dtype_of
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.exporters.ttnn.code import items, literal
+from ttc.exporters.ttnn.collectives import COLLECTIVES
 from ttc.exporters.ttnn.emitter import Emitter
 from ttc.exporters.ttnn.host import HOST_RULES
 from ttc.exporters.ttnn.op_text import Elsewhere, OpText
@@ -35,7 +36,7 @@ def write_body(emitter: Emitter) -> None:
 
 
 def _placed(kind: TensorType, whole: TensorType) -> PlacedValue:
-    """Return the value of one chip, which holds rows of the batch where it has fewer than the whole."""
+    """Return the value of one chip, which holds a part where it has less than the whole."""
     value = PlacedValue(kind.shape, dtype_of(kind))
     if kind.shape != whole.shape:
         value.whole = PlacedValue(whole.shape, value.dtype, forms=value.forms)
@@ -45,7 +46,7 @@ def _placed(kind: TensorType, whole: TensorType) -> PlacedValue:
 def _without_rule(work: Work) -> str | None:
     """Why neither the device nor the host takes an op of this kind; None if one may."""
     name = work.op.removeprefix("nn.")
-    if work.op in LEAVES:
+    if work.op in LEAVES or work.op in COLLECTIVES:
         return None
     if any(-1 in kind.shape for kind in work.results):
         return "its shape depends on data"
@@ -62,11 +63,14 @@ def _write_work(emitter: Emitter, work: Work, whole: Work) -> RefusedOp | None:
     why = _without_rule(work)
     if why is not None:
         return _refused(work, results, why)
-    if work.op == "ttc.state" and id(work) not in emitter.caches.leaves:
-        emitter.variable(results[0], work)
-        return None
     if work.op in LEAVES:
         results[0].leaf, results[0].on_host.leaf = work, whole
+        if work.op == "ttc.state" and id(work) not in emitter.caches.leaves:
+            emitter.variable(results[0])
+        return None
+    if work.op in COLLECTIVES:
+        emitter.say(", ".join(work.location))
+        COLLECTIVES[work.op](OpText(emitter, work, operands, results))
         return None
     try:
         _write_op(OpText(emitter, work, operands, results), whole)

@@ -18,7 +18,7 @@ from ttc.exporters.ttnn.code import Code, call, comment, deletion, flat, literal
 from ttc.exporters.ttnn.merged import merged_products
 from ttc.exporters.ttnn.placing import Placing
 from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, TURNED, PlacedValue, flattened, in_tiles, lifted, rows_dimension, tiled_bytes
-from ttc.exporters.ttnn.weights import StoredWeights
+from ttc.exporters.ttnn.weights import StoredWeight, StoredWeights
 
 FREED_BYTES = 1 << 21
 """Tensors from this size on are let go after their last use; smaller ones live as long as the function, for the reader's sake."""
@@ -125,7 +125,9 @@ class Emitter:
         if FULL in value.forms:
             return value.forms[FULL]
         if value.leaf is not None:
-            return self.weight(value, "full", self.graph.leaf(value.leaf).reshape(lifted(value.shape)), format_=self.format)
+            shape = self.stored_shape(value)
+            rows = None if value.parts is None else value.parts + len(lifted(shape)) - len(shape)
+            return self.weight(value, "full", self.graph.leaf(value.leaf).reshape(lifted(shape)), format_=self.format, rows=rows)
         if FLAT in value.forms:
             name, place = self.memory("image", value.shape)
             self.write(f"{name} = ", call("ttnn.reshape", value.forms[FLAT], numbers(lifted(value.shape)), memory_config=place))
@@ -137,6 +139,10 @@ class Emitter:
         if ROWS in value.forms:
             return self.hold(value, FULL, self.let("tiles", call("ttnn.to_layout", value.forms[ROWS], "ttnn.TILE_LAYOUT")))
         return self.hold(value, FULL, self.upload(value, store.TILES))
+
+    def stored_shape(self, value: PlacedValue) -> tuple[int, ...]:
+        """Return the shape of a constant in the file, which holds the parts of all chips."""
+        return value.shape if value.parts is None else value.on_host.shape
 
     def flat(self, value: PlacedValue) -> str:
         """Return the name of an image on the device as one row of pixels."""
@@ -178,7 +184,7 @@ class Emitter:
             return call("ttnn.to_torch", value.forms[form])
         rows = rows_dimension(value, form)
         text = flat(call("to_host", "device", value.forms[form], *(() if rows in (None, 0) else (str(rows),))))
-        return text if rows is not None else f"{text}[: {lifted(value.shape)[0] if form != FLAT else 1}]"
+        return text if rows is not None else f"{text}[:{lifted(value.shape)[0] if form != FLAT else 1}]"
 
     def upload(self, value: PlacedValue, layout: str, dtype: str | None = None, source: str | None = None) -> str:
         """Write the transfer of a value, or of an expression made of it, from the host; returns the name that it has there."""
@@ -215,18 +221,18 @@ class Emitter:
 
     # ---- variables ----------------------------------------------------------------------------------------------------------------------
 
-    def variable(self, value: PlacedValue, leaf: Work) -> None:
+    def variable(self, value: PlacedValue) -> None:
         """Name a variable by where it lies between runs: numbers of the device's formats there, others on the host."""
-        held = PlacedValue(value.shape, value.dtype, leaf)
-        value.is_state = True
-        if value.is_float:
-            self.hold(value, FULL, self.full(held))
-        else:
-            self.hold(value, HOST, self.host(held))
+        form, name = (FULL, self.full(value)) if value.is_float else (HOST, self.host(value))
+        value.leaf, value.is_state = None, True
+        self.hold(value, form, name)
 
     def cache(self, leaf: Work) -> str:
         """Return the expression of a cache on the device, [b, heads, places, width] in whole tiles."""
+        parts = leaf.attrs.get("parts")
         batch, places, heads, width = leaf.results[0].shape
+        heads *= 1 if parts is None else self.graph.chips
+        rows = None if parts is None else 1
         stem, shape = str(leaf.attrs.get("key") or leaf.attrs["sym"]), (batch, heads, in_tiles(places), in_tiles(width))
         key = (stem, "cache")
         name = self.weights.name_of(key)
@@ -234,10 +240,11 @@ class Emitter:
             return f"weights[{literal(name)}]"
         array = self.graph.leaf(leaf).transpose(TURN)
         if not array.any():
-            name = self.weights.add_cache(stem, key, shape)
+            name = self.weights.add_cache(stem, key, shape, rows)
         else:
             margins = [(0, wide - size) for wide, size in zip(shape, array.shape, strict=True)]
-            name = self.weights.add(stem, key, np.pad(array, margins), self.format, store.TILES, store.DEVICE)
+            stored = StoredWeight.of(np.pad(array, margins), self.format, store.TILES, store.DEVICE, rows)
+            name = self.weights.add(stem, key, stored)
         return f"weights[{literal(name)}]"
 
     def result_of(self, work: Work) -> PlacedValue:
@@ -272,22 +279,25 @@ class Emitter:
         format_: str = store.FLOAT32,
         place: str = store.DEVICE,
         layout: str = store.TILES,
+        rows: int | None = None,
     ) -> str:
-        """Return the expression of a weight in a form; it is stored when it is first asked for."""
+        """Return the expression of a weight in a form; it is stored when it is first asked for.  rows: the dimension that chips divide."""
         leaf = value.leaf
         named = None if leaf is None else leaf.attrs.get("key") or leaf.attrs.get("sym")
         stem = "" if leaf is None else str(named or "constant")
-        key = (stem if named else str(id(leaf)), form)
+        columns = "" if leaf is None else str(leaf.attrs.get("columns", ""))
+        key = (stem if named else str(id(leaf)), f"{form} {rows} {columns}")
         name = self.weights.name_of(key)
         if name is None:
-            name = self.weights.add(stem, key, array, format_, layout, place)
+            name = self.weights.add(stem, key, StoredWeight.of(array, format_, layout, place, rows))
         return f"weights[{literal(name)}]"
 
-    def joint_weight(self, kind: str, leaves: Sequence[Work], array: NDArray, format_: str) -> str:
+    def joint_weight(self, kind: str, leaves: Sequence[Work], array: NDArray, format_: str, rows: int | None = None) -> str:
         """Return the expression of a weight on the device that was made of several; kind: of it, behind what their names have in common."""
         keys = [str(leaf.attrs.get("key", "")) for leaf in leaves]
         stem = commonprefix(keys).rpartition(".")[0]
-        name = self.weights.name_of((*keys, kind)) or self.weights.add(
-            f"{stem}.merged.{kind}" if stem else f"merged.{kind}", (*keys, kind), array, format_, store.TILES, store.DEVICE
-        )
+        name = self.weights.name_of((*keys, kind))
+        if name is None:
+            stored = StoredWeight.of(array, format_, store.TILES, store.DEVICE, rows)
+            name = self.weights.add(f"{stem}.merged.{kind}" if stem else f"merged.{kind}", (*keys, kind), stored)
         return f"weights[{literal(name)}]"

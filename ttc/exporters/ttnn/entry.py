@@ -7,18 +7,21 @@ from pathlib import Path
 
 from ttc.dialects.core.errors import Error
 from ttc.exporters.graph import ModelGraph, divided_graph_of, graphs_of
-from ttc.exporters.request import ExportRequest
+from ttc.exporters.request import TENSOR, ExportRequest
 from ttc.exporters.ttnn.export import export_all
+from ttc.exporters.ttnn.sharding.divide import tensor_divided
 
 ARCHITECTURES = ("wormhole_b0", "blackhole")
 
 
 def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
-    """Export a model as a folder of files for TT-NN, with all its programs unless one is asked for; chips of a mesh divide its batch.
+    """Export a model as a folder of files for TT-NN, with all its programs unless one is asked for.
+
+    Chips of a mesh divide its batch, or the tensors of its layers.
 
     Raises: E0101 for a machine without TT-NN, and for a batch that the chips do not divide; E0503; what compilation raises.
     """
-    programs = _programs(path, request)
+    programs = exported_programs(path, request)
     target = programs[0][0].target
     if target.arch not in ARCHITECTURES:
         hint = "targets of Wormhole and Blackhole: n150, n300, p100, p150"
@@ -26,10 +29,14 @@ def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     return export_all(programs, request.options.storage_format, request.options.fidelity, trace=request.trace)
 
 
-def _programs(path: Path, request: ExportRequest) -> list[tuple[ModelGraph, ModelGraph]]:
-    """Return the programs of the model: for all chips, and for one of them."""
+def exported_programs(path: Path, request: ExportRequest) -> list[tuple[ModelGraph, ModelGraph]]:
+    """Return the programs of a model as `export_all` takes them: for all chips, and for one of them.  Raises what `exported` does."""
+    if request.parallel == TENSOR and (request.options.chips or 1) < 2:
+        raise Error("E0101", "--parallel tensor divides tensors among chips", hint="say how many by --chips")
     # the device's formats and chips are the exporter's: the IR stays in the model's own, for one chip
     options, chips = replace(request.options, format="source", chips=None), request.options.chips or 1
+    if chips > 1 and request.parallel == TENSOR:
+        return [tensor_divided(graph, chips) for graph in graphs_of(path, options, request.program)]
     if chips > 1:
         return [divided_graph_of(path, options, chips, request.program)]
     return [(graph, graph) for graph in graphs_of(path, options, request.program)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,14 @@ class MergedProduct:
         weights: the leaf of each one's matrix.
         biases: the leaf of each one's bias; None where it has none.
         name: of the result in the text, once it is written.
+        parts: the dimension of the matrices along which chips divide their columns.
     """
 
     works: list[Work]
     weights: list[Work]
     biases: list[Work | None]
     name: str | None = None
+    parts: int | None = None
 
     @property
     def columns(self) -> int:
@@ -50,9 +53,16 @@ class MergedProduct:
 
     def matrix(self, graph: ModelGraph) -> NDArray:
         """Return the matrices [k, n] side by side."""
-        arrays = [graph.leaf(leaf).reshape(leaf.results[0].shape[-2:]) for leaf in self.weights]
+        arrays = [array.reshape(array.shape[-2:]) for array in map(graph.leaf, self.weights)]
         turned = [array.T if work.attrs["transpose_b"] else array for work, array in zip(self.works, arrays, strict=True)]
-        return np.concatenate(turned, axis=1)
+        return self._side_by_side(turned, graph.chips)
+
+    def _side_by_side(self, arrays: list[NDArray], chips: int) -> NDArray:
+        """Join arrays along their columns; where chips divide these, all that one of them has comes together."""
+        if self.parts is None:
+            return np.concatenate(arrays, axis=1)
+        parts = zip(*(np.split(array, chips, axis=1) for array in arrays), strict=True)
+        return np.concatenate([part for of_chip in parts for part in of_chip], axis=1)
 
     def row(self, graph: ModelGraph) -> NDArray | None:
         """Return the biases [1, n] side by side, zeros where a product has none; None if no one has."""
@@ -61,8 +71,9 @@ class MergedProduct:
         rows = []
         for work, leaf in zip(self.works, self.biases, strict=True):
             values = np.zeros(1, np.float32) if leaf is None else graph.leaf(leaf).reshape(-1)
-            rows.append(np.broadcast_to(values[None], (1, work.results[0].shape[-1])))
-        return np.concatenate(rows, axis=1)
+            columns = work.results[0].shape[-1] * (1 if self.parts is None else graph.chips)
+            rows.append(np.broadcast_to(values[None], (1, columns)))
+        return self._side_by_side(rows, graph.chips)
 
 
 def merged_products(function: Function) -> dict[int, MergedProduct]:
@@ -73,7 +84,9 @@ def merged_products(function: Function) -> dict[int, MergedProduct]:
         weight, bias = (makers.get(number) for number in (work.operands[1:3] if _is_product(work) else (None, None)))
         if weight is None or not _is_mergeable(work, weight, bias):
             continue
-        group = groups.setdefault((work.operands[0], work.attrs["transpose_b"], weight.results[0].format), MergedProduct([], [], []))
+        parts = cast("int | None", weight.attrs.get("parts"))
+        key = (work.operands[0], work.attrs["transpose_b"], weight.results[0].format, parts)
+        group = groups.setdefault(key, MergedProduct([], [], [], parts=parts))
         group.works.append(work)
         group.weights.append(weight)
         group.biases.append(bias)
@@ -105,5 +118,6 @@ def _is_mergeable(work: Work, weight: Work, bias: Work | None) -> bool:
         and work.results[0].shape[-1] % TILE == 0
         and not work.attrs["transpose_a"]
         and work.attrs.get("activation") is None
+        and weight.attrs.get("parts") in (None, len(shape) - (2 if work.attrs["transpose_b"] else 1))
         and (not has_bias or (bias is not None and prod(bias.results[0].shape[:-1]) == 1))
     )

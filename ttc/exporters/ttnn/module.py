@@ -109,10 +109,19 @@ def module_text(emitters: Sequence[Emitter], fidelity: str, trace: bool = False)
             HEAD if first.weights.caches or any("torch." in text for text in functions) else HEAD.replace("import torch\n", ""),
             "\n".join(_weights(first)) + "\n",
             send.replace("ttnn.FORMAT", f"ttnn.{first.format}"),
-            PREPARE.replace("    return", EMPTY_CACHES + "    return") if first.weights.caches else PREPARE,
+            _prepare(first),
             *functions,
         )
     )
+
+
+def _prepare(emitter: Emitter) -> str:
+    """Return the function `prepare`."""
+    text = PREPARE.replace("    return", EMPTY_CACHES + "    return") if emitter.weights.caches else PREPARE
+    if emitter.graph.chips == 1:
+        return text
+    text = text.replace("(place, dtype, layout)", "(place, dtype, layout, rows)").replace("name, shape in", "name, (shape, rows) in")
+    return text.replace("name], layout, dtype)", "name], layout, dtype, rows)").replace("zeros(shape))", "zeros(shape), rows=rows)")
 
 
 def _function_names(emitters: Sequence[Emitter]) -> list[str]:
@@ -150,7 +159,9 @@ def _introduction(emitters: Sequence[Emitter], functions: Sequence[str]) -> str:
     """Return the module's docstring: the model, inputs and outputs of its programs, and how many chips divide their rows."""
     first = emitters[0]
     lines = [f'"""The model {_shown(first.graph.model)} as a program for TT-NN, written by ttc {__version__}.', ""]
-    if first.is_divided:
+    if first.graph.chips > 1:
+        lines += [*textwrap.wrap(_of_tensors(first.graph.chips, [name for e in emitters for name in e.graph.kept]), WIDTH), ""]
+    elif first.is_divided:
         rows, part = (program.function.inputs[0].shape[0] for program in (first.whole, first.graph))
         lines += [f"The device is a mesh of {rows // part} chips, which divide the {rows} rows of the batch.", ""]
     variables = [name for emitter in emitters for name in emitter.variables]
@@ -166,6 +177,12 @@ def _introduction(emitters: Sequence[Emitter], functions: Sequence[str]) -> str:
     return "\n".join(lines) + '\n"""\n'
 
 
+def _of_tensors(chips: int, kept: Sequence[str]) -> str:
+    """Return what the docstring says of chips that divide tensors."""
+    text = f"The device is a mesh of 1 x {chips} chips, opened behind ttnn.set_fabric_config, which divide the tensors of the layers."
+    return text + (f" Every chip computes all of {'; '.join(dict.fromkeys(map(_shown, kept)))}." if kept else "")
+
+
 def _shown(name: str) -> str:
     """Return a name from a file inside a docstring: printable, without quotes and backslashes."""
     return ascii(name)[1:-1].replace("\\", "/").replace('"', "'")
@@ -177,9 +194,13 @@ def _weights(emitter: Emitter) -> list[str]:
     for name, weight in emitter.weights.stored.items():
         format_ = store.BFLOAT16 if (weight.place, weight.format) == (store.KERNEL, store.BFLOAT8) else weight.format
         row = ("None", "None") if weight.place == store.HOST else (f"ttnn.{format_}", f"ttnn.{weight.layout}")
+        row = (*row, str(weight.rows)) if emitter.graph.chips > 1 else row
         lines += statement(f"{literal(name)}: ", items([literal(weight.place), *row]), 1, ",")
     lines += ["}"] if emitter.weights.stored else []
     if not emitter.weights.caches:
         return lines
-    caches = [line for name, shape in emitter.weights.caches.items() for line in statement(f"{literal(name)}: ", numbers(shape), 1, ",")]
+    caches = []
+    for name, (shape, rows) in emitter.weights.caches.items():
+        code = numbers(shape) if emitter.graph.chips == 1 else items([numbers(shape), str(rows)])
+        caches += statement(f"{literal(name)}: ", code, 1, ",")
     return [*lines, "CACHES = {", *caches, "}"]

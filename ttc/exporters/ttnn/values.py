@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from math import prod
+from typing import cast
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class PlacedValue:
         forms: names in the text, by form.
         counts: whether it was computed from whole numbers, such as positions, which 16 bits do not tell apart from 256 on.
         is_state: whether it is a variable, as it was before the run.
-        whole: the value with the rows of all chips, as the host holds it, with the same forms; None where each chip has all of it.
+        whole: the value of all chips, as the host holds it, with the same forms; None where each chip has all of it.
     """
 
     shape: tuple[int, ...]
@@ -43,6 +44,11 @@ class PlacedValue:
     def on_host(self) -> PlacedValue:
         """The value as the host holds it."""
         return self.whole or self
+
+    @property
+    def parts(self) -> int | None:
+        """The dimension of a constant along which it is stored in parts for chips; None where it is stored as it is."""
+        return None if self.leaf is None else cast("int | None", self.leaf.attrs.get("parts"))
 
     @property
     def is_float(self) -> bool:
@@ -64,7 +70,9 @@ def rows_dimension(value: PlacedValue, form: str) -> int | None:
     """Return the dimension of a tensor of the device along which chips divide a value; None where each has all of it."""
     if value.whole is None:
         return None
-    return 2 if form == FLAT else 2 - min(len(value.shape), 2)
+    parts, sizes = lifted(value.shape), lifted(value.whole.shape)
+    found = next(dim for dim, (part, size) in enumerate(zip(parts, sizes, strict=True)) if part != size)
+    return found if form != FLAT else 3 if found == len(sizes) - 1 else 2
 
 
 def lifted(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -21,12 +21,19 @@ TILES, ROW_MAJOR = "TILE_LAYOUT", "ROW_MAJOR_LAYOUT"
 
 @record
 class StoredWeight:
-    """A weight of the file: its array, the device's format, its layout, and where `prepare` puts it."""
+    """A weight of the file: its array, the device's format, its layout, where `prepare` puts it, and the dimension that chips divide."""
 
     array: NDArray
     format: str
     layout: str
     place: str
+    rows: int | None = None
+
+    @staticmethod
+    def of(array: NDArray, format_: str, layout: str, place: str, rows: int | None = None) -> StoredWeight:
+        """Make a weight of an array, which is stored as the file holds its format."""
+        stored = array if place == HOST else array.astype(STORED[format_])
+        return StoredWeight(np.ascontiguousarray(stored), format_, layout, place, rows)
 
 
 @record(frozen=False)
@@ -35,12 +42,12 @@ class StoredWeights:
 
     Args:
         stored: by name in the file.
-        caches: shapes on the device of variables that begin as zeros, which the file does not hold.
+        caches: shapes of variables that begin as zeros, which the file does not hold, and the dimension that chips divide.
         names: of the file.
     """
 
     stored: dict[str, StoredWeight]
-    caches: dict[str, tuple[int, ...]]
+    caches: dict[str, tuple[tuple[int, ...], int | None]]
     names: FreeNames
     _known: dict[tuple[str, ...], str]
 
@@ -53,18 +60,17 @@ class StoredWeights:
         """Return the name of a weight in a form that was asked for before."""
         return self._known.get(key)
 
-    def add(self, stem: str, key: tuple[str, ...], array: NDArray, format_: str, layout: str, place: str) -> str:
+    def add(self, stem: str, key: tuple[str, ...], weight: StoredWeight) -> str:
         """Store a weight in a form; returns its name in the file."""
         name = self._name(stem)
-        stored = array if place == HOST else array.astype(STORED[format_])
-        self.stored[name] = StoredWeight(np.ascontiguousarray(stored), format_, layout, place)
+        self.stored[name] = weight
         self._known[key] = name
         return name
 
-    def add_cache(self, stem: str, key: tuple[str, ...], shape: tuple[int, ...]) -> str:
+    def add_cache(self, stem: str, key: tuple[str, ...], shape: tuple[int, ...], rows: int | None) -> str:
         """Keep a place for a variable of zeros; returns its name."""
         name = self._name(stem)
-        self.caches[name] = shape
+        self.caches[name] = shape, rows
         self._known[key] = name
         return name
 

@@ -26,6 +26,7 @@ class OnMesh:
         if name.startswith("__"):
             raise AttributeError(name)
         own = {"from_torch": self.spread, "to_torch": self.gathered, "ShardTensorToMesh": dimension, "ConcatMeshToTensor": dimension}
+        own |= {"all_reduce": all_reduce, "all_gather": all_gather, "mesh_partition": self.mesh_partition}
         return own.get(name) or OnMesh(self.chips, getattr(self.value, name))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -39,6 +40,23 @@ class OnMesh:
 
     def gathered(self, tensor: Parts, *, mesh_composer: int) -> torch.Tensor:
         return torch.cat([stand_in.to_torch(part) for part in tensor.values], mesh_composer)
+
+    def mesh_partition(self, x: Parts, dim: int, *, memory_config: str) -> Parts:
+        values = x.values[0]
+        assert all(torch.equal(part.values, values.values) for part in x.values), "all chips have the same"
+        parts = values.values.tensor_split(self.chips, dim)
+        assert len({part.shape for part in parts}) == 1
+        return Parts([stand_in.made(part, values, values.dtype) for part in parts])
+
+
+def all_reduce(x: Parts, *, memory_config: str) -> Parts:
+    total = torch.stack(stand_in.tiles(*x.values)).sum(0)
+    return Parts([stand_in.made(total, part) for part in x.values])
+
+
+def all_gather(x: Parts, dim: int, *, memory_config: str) -> Parts:
+    whole = torch.cat(stand_in.tiles(*x.values), dim)
+    return Parts([stand_in.made(whole, part) for part in x.values])
 
 
 def dimension(device: Any, dim: int) -> int:

@@ -14,6 +14,7 @@ torch: Any = pytest.importorskip("torch", reason="networks are made by PyTorch, 
 
 import ttc  # noqa: E402
 from tests.draws import generator  # noqa: E402
+from tests.ttc.exporters.networks import causal  # noqa: E402
 from tests.ttc.exporters.ttnn import stand_in  # noqa: E402
 from tests.ttc.exporters.ttnn.recording import Recording  # noqa: E402
 from tests.ttc.exporters.ttnn.running import prepared  # noqa: E402 - it needs torch
@@ -26,18 +27,6 @@ from ttc.exporters.ttnn.export import export, export_all  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
 
 PROMPTS = [[5, 9, 3, 8, 8], [7, 1]]
-
-
-def causal(kind: str) -> Any:
-    """A small model of transformers; heads of gpt2 fill tiles, those of llama do not."""
-    import transformers
-
-    torch.manual_seed(0)
-    if kind == "gpt2":
-        settings = transformers.GPT2Config(vocab_size=90, n_positions=96, n_embd=64, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1)
-        return transformers.GPT2LMHeadModel(settings).eval()
-    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=90, max_position_embeddings=128, **sizes)).eval()
 
 
 @pytest.fixture(scope="module", params=["gpt2", "llama"])

@@ -14,7 +14,7 @@ from ttc.exporters.ttnn.code import Code, call, literal, numbers, pairs
 from ttc.exporters.ttnn.emitter import LEAST
 from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
-from ttc.exporters.ttnn.values import PlacedValue, in_tiles, lifted
+from ttc.exporters.ttnn.values import FULL, PlacedValue, in_tiles, lifted, rows_dimension
 
 Parts: TypeAlias = "dict[str, Callable[[], Code]]"
 """Calls that make a mask, and a column of 1 for rows that it leaves something of; those before them are written when they are asked for."""
@@ -122,28 +122,31 @@ def _mask(step: OpText) -> tuple[str, str | None]:
     if prod(padded[:-3]) not in (1, prod(step.shape[:-3])):
         lead = _shape_of_four(step.shape)[:2]
         return _computed(step, value, (*step.shape[:-2], rows, columns), (*lead, rows, columns))
+    if value.parts is not None:  # of four dimensions: chips have a part of the heads
+        return _stored(step, value, np.broadcast_to(step.array(3), (*value.on_host.shape[:-2], rows, columns)), value.parts)
     if value.leaf is not None:
         return _stored(step, value, np.broadcast_to(step.array(3), (*padded[:-2], rows, columns)).reshape(*lead, rows, columns))
     return _computed(step, value, (*padded[:-2], rows, columns), (*lead, rows, columns))
 
 
-def _stored(step: OpText, value: PlacedValue, four: NDArray) -> tuple[str, str | None]:
-    """Return a constant mask, given in four dimensions."""
+def _stored(step: OpText, value: PlacedValue, four: NDArray, parts: int | None = None) -> tuple[str, str | None]:
+    """Return a constant mask, given in four dimensions.  parts: the dimension that chips divide."""
     emitter, wide = step.emitter, four.astype(np.float32)
     finite: NDArray = wide.clip(LEAST, -LEAST)
-    mask = emitter.weight(value, f"mask {four.shape}", finite, format_=emitter.format)
+    mask = emitter.weight(value, f"mask {four.shape}", finite, format_=emitter.format, rows=parts)
     dead = np.isneginf(wide).all(-1, keepdims=True)
     if not (step.work.attrs["zero_masked"] and dead.any()):
         return mask, None
     alive = np.where(dead, np.float32(0), np.float32(1))
-    return mask, emitter.weight(value, f"alive {four.shape}", alive, format_=emitter.format)
+    return mask, emitter.weight(value, f"alive {four.shape}", alive, format_=emitter.format, rows=parts)
 
 
 def _computed(step: OpText, value: PlacedValue, wide: tuple[int, ...], four: tuple[int, ...]) -> tuple[str, str | None]:
     """Return a mask that is computed, spread to a shape that becomes four dimensions."""
     forms = {role: f"{role} {four}" for role in (("mask", "alive") if step.work.attrs["zero_masked"] else ("mask",))}
     if any(form not in value.forms for form in forms.values()):
-        write = _on_host if not value.on_device and value.leaf is None else _on_device
+        of_rows = value.whole is None or rows_dimension(value, FULL) == 0
+        write = _on_host if not value.on_device and value.leaf is None and of_rows else _on_device
         codes = write(step, value, wide, four)
         for role, form in forms.items():
             step.emitter.hold(value, form, step.emitter.let(role, codes[role]()))

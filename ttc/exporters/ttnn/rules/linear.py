@@ -48,26 +48,31 @@ def _merged(step: OpText, merged: MergedProduct) -> str:
     """Write several products as one; returns its name."""
     emitter = step.emitter
     array, row = merged.matrix(emitter.graph), merged.row(emitter.graph)
-    matrix = emitter.joint_weight("weight", merged.weights, array, emitter.weight_format)
-    bias = None if row is None else emitter.joint_weight("bias", [leaf for leaf in merged.biases if leaf is not None], row, emitter.format)
+    rows = None if merged.parts is None else 1
+    matrix = emitter.joint_weight("weight", merged.weights, array, emitter.weight_format, rows)
+    bias = None
+    if row is not None:
+        bias = emitter.joint_weight("bias", [leaf for leaf in merged.biases if leaf is not None], row, emitter.format, rows)
     made = call("ttnn.linear", step.full(0), matrix, bias=bias, dtype=f"ttnn.{emitter.format}", compute_kernel_config="precise")
     return step.keep("merged", made, (*step.shape[:-1], merged.columns))
 
 
 def _linear(step: OpText) -> None:
     """Write a product with a weight."""
-    form = FLAT if step.operand(0).is_flat and len(step.shape) == 4 else FULL
-    rows = step.flat(0) if form == FLAT else step.full(0)
+    lies = FLAT if step.operand(0).is_flat and len(step.shape) == 4 else FULL
+    given = step.flat(0) if lies == FLAT else step.full(0)
     weight = step.operand(1)
-    array = step.array(1).reshape(weight.shape[-2:])
-    array = array.T if step.work.attrs["transpose_b"] else array
-    matrix = step.emitter.weight(weight, f"linear {step.work.attrs['transpose_b']}", array, format_=step.emitter.weight_format)
+    turned = bool(step.work.attrs["transpose_b"])
+    array = step.array(1).reshape(step.emitter.stored_shape(weight)[-2:])
+    rows = None if weight.parts is None else (weight.parts - len(weight.shape) + 2) ^ turned
+    form = f"linear {turned}"
+    matrix = step.emitter.weight(weight, form, array.T if turned else array, format_=step.emitter.weight_format, rows=rows)
     bias, rest = _bias(step)
     fused = _fused(step) if rest is None else None
     made = call(
-        "ttnn.linear", rows, matrix, bias=bias, activation=fused, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config="precise"
+        "ttnn.linear", given, matrix, bias=bias, activation=fused, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config="precise"
     )
-    _end(step, made, rest, fused, form)
+    _end(step, made, rest, fused, lies)
 
 
 def _product(step: OpText) -> None:
@@ -108,8 +113,10 @@ def _bias(step: OpText) -> tuple[str | None, str | None]:
     columns = step.shape[-1]
     if bias.leaf is None or prod(bias.shape[:-1]) != 1:
         return None, step.full(2)
-    row = np.broadcast_to(step.array(2).reshape(-1)[None], (1, columns))
-    return step.emitter.weight(bias, f"row {columns}", row, format_=step.emitter.format), None
+    all_columns = columns if bias.parts is None else step.results[0].on_host.shape[-1]
+    row = np.broadcast_to(step.array(2).reshape(-1)[None], (1, all_columns))
+    rows = None if bias.parts is None else 1
+    return step.emitter.weight(bias, f"row {columns}", row, format_=step.emitter.format, rows=rows), None
 
 
 def _fused(step: OpText) -> str | None:

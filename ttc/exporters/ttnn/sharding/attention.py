@@ -1,0 +1,21 @@
+"""Attention: chips divide its heads, or dimensions in front of them."""
+
+from __future__ import annotations
+
+from ttc.exporters.ttnn.sharding import SHARDING
+from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+
+
+@SHARDING.rule("attention")
+def attention(step: DividedOp) -> Division | None:
+    """Divide keys, values and masks as the queries, along a dimension in front of the rows; keys and values of one head serve all."""
+    split = step.splits[0]
+    if split is None or split > len(step.shape) - 3:
+        return None
+    place = split - len(step.shape)
+    wanted = [step.alongside(index, place) for index in range(len(step.shapes))]
+    if wanted[0] is None or any(want is not None and not step.divides(step.shapes[i][want]) for i, want in enumerate(wanted)):
+        return None
+    if len(wanted) > 3 and wanted[3] is not None and step.constants[3] and len(step.shapes[3]) != 4:
+        return None
+    return Division(tuple(wanted), (len(step.shape) + place,))

@@ -1,0 +1,203 @@
+"""A program for chips that divide the tensors of its layers: what one chip computes, with the collectives between."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.records import record
+from ttc.exporters.graph import LEAVES, ModelGraph
+from ttc.exporters.ttnn.sharding import SHARDING
+from ttc.exporters.ttnn.sharding.cut import with_products_cut
+from ttc.exporters.ttnn.sharding.op import Dim, DividedOp, Division
+from ttc.exporters.ttnn.sharding.shape import parted
+
+ALL_REDUCE, ALL_GATHER, PARTITION = "mesh.all_reduce", "mesh.all_gather", "mesh.partition"
+"""Works between chips: the sum of what all have, all of what each has a part of, and the own part of what all have; attribute `dim`."""
+
+
+@record(frozen=False, eq=False)
+class PartedValue:
+    """A value of the program while chips get their parts.
+
+    Args:
+        forms: its numbers in the new program, by the dimension along which it is divided.
+        split: the dimension along which it was made.
+        starts: the products whose columns it is made of.
+        leaf: the constant or variable that it is.
+    """
+
+    forms: dict[Dim, int]
+    split: Dim = None
+    starts: frozenset[int] = frozenset()
+    leaf: Work | None = None
+
+
+def tensor_divided(graph: ModelGraph, chips: int) -> tuple[ModelGraph, ModelGraph]:
+    """Divide the tensors of a program's layers among chips; returns the program of all, and that of one, work by work.
+
+    Products are divided by columns as long as what follows can work on the parts; those that cannot are taken back, and every chip
+    computes all of them.  Raises E0503 if nothing can be divided.
+    """
+    graph = with_products_cut(graph)
+    whole_ones: frozenset[int] = frozenset()
+    while True:
+        found = _Dividing(graph, chips, whole_ones)
+        found.run()
+        if not found.taken_back:
+            break
+        whole_ones |= found.taken_back
+    if not found.started:
+        reason = "no heads and no columns of its products are a multiple of the chips, or what reads them needs all"
+        raise Error(
+            "E0503", f"the tensors of the model cannot be divided over {chips} chips: {reason}", hint="--parallel batch divides rows"
+        )
+    whole, part = (
+        replace(graph, function=Function(graph.function.inputs, tuple(works), found.outputs), chips=chips, kept=tuple(found.kept))
+        for works in (found.whole, found.part)
+    )
+    return whole, part
+
+
+@record(frozen=False, eq=False)
+class _Dividing:
+    """One attempt to divide a program.
+
+    Args:
+        whole_ones: places of products that are not divided by columns.
+        whole, part: works of all chips and of one.
+        taken_back: products by columns whose parts had to be gathered.
+        kept: names of products that every chip computes.
+        made: types of the new program's values for all chips, with the names of their ops.
+    """
+
+    graph: ModelGraph
+    chips: int
+    whole_ones: frozenset[int]
+    whole: list[Work] = field(default_factory=list)
+    part: list[Work] = field(default_factory=list)
+    values: list[PartedValue] = field(default_factory=list)
+    taken_back: set[int] = field(default_factory=set)
+    kept: list[str] = field(default_factory=list)
+    outputs: tuple[int, ...] = ()
+    started: int = 0
+    made: list[tuple[TensorType, tuple[str, ...]]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Divide all works, and give variables their new values as they lie."""
+        function = self.graph.function
+        self.made = [(kind, ()) for kind in function.inputs]
+        self.values = [PartedValue({None: number}) for number in range(len(self.made))]
+        reads = [number for work in function.works for number in work.operands] + list(function.outputs)
+        for index, work in enumerate(function.works):
+            if work.op in LEAVES:
+                self.values.append(PartedValue({}, leaf=work))
+            else:
+                self._divide(index, work, reads)
+        states = {str(value.leaf.attrs["sym"]): value for value in self.values if value.leaf is not None and value.leaf.op == "ttc.state"}
+        found = []
+        for output, number in zip(self.graph.outputs, function.outputs, strict=True):
+            value = self.values[number]
+            state = states.get(output.updates or "")
+            if state is not None and not state.forms:
+                self._lying(state, None)
+            want = value.split if state is None else next(iter(state.forms))
+            found.append(self._lying(value, want))
+        self.outputs = tuple(found)
+
+    def _divide(self, index: int, work: Work, reads: list[int | None]) -> None:
+        """Add what one chip does of an op."""
+        read = [None if number is None else self.values[number] for number in work.operands]
+        types = self.graph.function.value_types
+        step = DividedOp(
+            work,
+            tuple(() if number is None else types[number].shape for number in work.operands),
+            tuple(None if value is None else value.split for value in read),
+            tuple(_is(value, constant=True) for value in read),
+            tuple(_is(value, constant=False) and reads.count(number) == 1 for value, number in zip(read, work.operands, strict=True)),
+            self.chips,
+            index not in self.whole_ones,
+        )
+        division = self._division(step)
+        operands = tuple(
+            None if value is None else self._lying(value, want, owned=own)
+            for value, want, own in zip(read, division.operands, step.variables, strict=True)
+        )
+        starts = frozenset(start for value in read if value is not None and value.split is not None for start in value.starts)
+        if division.partial:
+            self._add_sums(work, operands)
+            return
+        self.started += division.starts
+        if step.work.op == "nn.matmul" and step.constants[1] and not any(dim is not None for dim in division.results):
+            self.kept.append(", ".join(work.location) or work.op)
+        first = self._add(work, operands, division)
+        for place, dim in enumerate(division.results):
+            own = frozenset() if dim is None else starts | ({index} if division.starts else set())
+            self.values.append(PartedValue({dim: first + place}, dim, own))
+
+    def _division(self, step: DividedOp) -> Division:
+        """Return how an op is divided; where it is not as it lies, or where its parts would not be equal, every chip does all of it."""
+        rule = SHARDING.of(step.work.op.removeprefix("nn."))
+        division = None if rule is None else rule(step)
+        every = Division((None,) * len(step.shapes), (None,) * len(step.work.results))
+        if division is None:
+            return every
+        wanted = [shape[dim] for shape, dim in zip(step.shapes, division.operands, strict=True) if dim is not None]
+        wanted += [kind.shape[dim] for kind, dim in zip(step.work.results, division.results, strict=True) if dim is not None]
+        return division if all(step.divides(size) for size in wanted) else every
+
+    def _lying(self, value: PartedValue, want: Dim, *, owned: bool = False) -> int:
+        """Return the number of a value that is divided along a dimension, or that every chip has all of."""
+        if want in value.forms:
+            return value.forms[want]
+        if value.leaf is not None and (want is None or value.leaf.op != "ttc.state" or owned):
+            leaf = value.leaf
+            attrs = {} if want is None else {"parts": want}
+            value.forms[want] = self._append(
+                leaf, replace(leaf, attrs={**leaf.attrs, **attrs}, results=(self._kind(leaf.results[0], want),))
+            )
+            return value.forms[want]
+        if want is None:
+            self.taken_back |= value.starts
+            value.forms[None] = self._between(ALL_GATHER, value.forms[value.split], value.split, None)
+        else:
+            value.forms[want] = self._between(PARTITION, self._lying(value, None), want, want)
+        return value.forms[want]
+
+    def _between(self, op: str, number: int, dim: Dim, split: Dim) -> int:
+        """Add a work between chips."""
+        kind, location = self.made[number]
+        work = Work(op, (number,), {"dim": dim}, (kind,), location=location)
+        return self._append(work, replace(work, results=(self._kind(kind, split),)))
+
+    def _add_sums(self, work: Work, operands: tuple[int | None, ...]) -> None:
+        """Add a product of parts, the sum over all chips, and the bias behind it."""
+        product = replace(work, operands=(*operands[:2], None)[: len(operands)])
+        number = self._append(product, product)
+        number = self._between(ALL_REDUCE, number, None, None)
+        if len(operands) > 2 and operands[2] is not None:
+            bias = Work("nn.add", (number, operands[2]), {}, work.results, location=work.location)
+            number = self._append(bias, bias)
+        self.values.append(PartedValue({None: number}))
+
+    def _add(self, work: Work, operands: tuple[int | None, ...], division: Division) -> int:
+        """Add an op as all chips do it, and as one does; returns the number of its first result."""
+        kinds = tuple(self._kind(kind, dim) for kind, dim in zip(work.results, division.results, strict=True))
+        part = replace(work, operands=operands, attrs={**work.attrs, **division.attrs}, results=kinds)
+        return self._append(replace(work, operands=operands), part)
+
+    def _append(self, whole: Work, part: Work) -> int:
+        first = len(self.made)
+        self.whole.append(whole)
+        self.part.append(part)
+        self.made += [(kind, whole.location) for kind in whole.results]
+        return first
+
+    def _kind(self, kind: TensorType, dim: Dim) -> TensorType:
+        return kind if dim is None else TensorType(parted(kind.shape, dim, self.chips), kind.format, kind.layout)
+
+
+def _is(value: PartedValue | None, *, constant: bool) -> bool:
+    """Return whether a value is a constant, or a variable."""
+    return value is not None and value.leaf is not None and (value.leaf.op != "ttc.state") == constant
