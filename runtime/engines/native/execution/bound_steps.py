@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
@@ -19,8 +20,10 @@ from ttc.runtime.engines.result_memory import has_own_memory
 
 BoundStep: TypeAlias = Callable[[Values], None]
 """Runs a step on the values of a run.  Raises what `Values.compute` does."""
-_Reads: TypeAlias = "tuple[tuple[int, NDArray | None], ...]"
-"""Operands: an array that lies where it lies in every run; the number of a value that Python holds; ABSENT."""
+_Moved: TypeAlias = "tuple[View, np.dtype | None]"
+_Reads: TypeAlias = "tuple[tuple[int, NDArray | None, _Moved | None], ...]"
+"""Operands: an array that lies where it lies in every run; what lies elsewhere in each, and the dtype that it is computed in; the number of
+a value that Python holds; ABSENT."""
 
 
 @record(eq=False)
@@ -64,14 +67,19 @@ def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]
 
     prepared = None if step.is_held else step.prepared(resolve)
     reads, writes = _reads(step, values), _writes(step, values)
-    if prepared is None or reads is None or writes is None:
+    if prepared is None or writes is None:
         return anyhow
     compute, roundings = prepared
+    held = None if any(moved for _, _, moved in reads) else [(number, array) for number, array, _ in reads]
 
     def run(values: Values) -> None:
         objects = values.objects
         try:
-            found = rounded_results(compute(*[objects[number] if array is None else array for number, array in reads]), roundings)
+            if held is None:
+                operands = [_operand(values, *read) for read in reads]
+            else:
+                operands = [objects[number] if array is None else array for number, array in held]
+            found = rounded_results(compute(*operands), roundings)
         except (Error, MemoryError, *MALFORMED):
             return anyhow(values)  # which says what is wrong, and where
         if len(found) != len(writes):
@@ -82,22 +90,29 @@ def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]
     return run
 
 
-def _reads(step: PythonStep, values: Values) -> _Reads | None:
-    """Return where the operands lie; None if one lies in memory of the caller's, or is computed from what is held."""
+def _operand(values: Values, number: int, array: NDArray | None, moved: _Moved | None) -> NDArray | None:
+    """Return an operand of a step that has some in memory of the caller's."""
+    if array is not None:
+        return array
+    return values.objects[number] if moved is None else values.operand(number, *moved)
+
+
+def _reads(step: PythonStep, values: Values) -> _Reads:
+    """Return where the operands lie."""
     given = iter(step.present)
-    found: list[tuple[int, NDArray | None]] = []
+    found: list[tuple[int, NDArray | None, _Moved | None]] = []
     for value in step.node.operands:
         if value is None:
-            found.append((ABSENT, None))
+            found.append((ABSENT, None, None))
             continue
         number, view, dtype = next(given)
+        array = None if view is None else _own(view, values)
         if view is None:
-            found.append((number, None))
-            continue
-        array = _own(view, values)
-        if array is None or computed(array, view.storage) is not array or (dtype is not None and array.dtype != dtype):
-            return None
-        found.append((number, array))
+            found.append((number, None, None))
+        elif array is None or computed(array, view.storage) is not array or (dtype is not None and array.dtype != dtype):
+            found.append((number, None, (view, dtype)))
+        else:
+            found.append((number, array, None))
     return tuple(found)
 
 

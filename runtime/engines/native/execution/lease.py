@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
 from ttc.runtime.engines.result_memory import ResultMemory
 
-SMALL_BYTES = 1 << 14
+SMALL_BYTES = 1 << 16
 """Entries up to so many bytes are copied: that takes less than to fill in their addresses."""
 
 
