@@ -71,11 +71,16 @@ class ModuleCacher:
 _UNUSED = "results of models may not depend on some of their inputs, always"
 
 
-def wrap_in_hpu_graph(module: torch.nn.Module, *, max_graphs: int | None = None, **effectless: Any) -> torch.nn.Module:
-    """Return the model, which replays graphs in evaluation from now on."""
+def wrap_in_hpu_graph(
+    module: torch.nn.Module, *, max_graphs: int | None = None, disable_tensor_cache: bool = False, **effectless: Any
+) -> torch.nn.Module:
+    """Return the model, which replays graphs in evaluation from now on.
+
+    disable_tensor_cache: whether memory of results is given back after every replay.
+    """
     told("habana_frameworks' wrap_in_hpu_graph", "ttc.graphs.wrap")
     _ignore(effectless)
-    return graphs.wrap(module, max_graphs)
+    return graphs.wrap(module, max_graphs, release_outputs=disable_tensor_cache)
 
 
 def mark_step(*_: Any, **__: Any) -> None:

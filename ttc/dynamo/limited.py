@@ -16,6 +16,8 @@ from ttc.runtime.metrics import counter
 
 MAX_VARIANTS = 64
 """Ways in which one function is compiled: for shapes, and for what differs in Python between its calls."""
+CAPTURING = "a graph is captured or replayed"
+"""Why functions of `ttc.graphs` are called from Python: a frame that they are in is its author's graph, and nothing is missed there."""
 _FALLBACKS = counter("fallbacks")
 _LEFT_OUT: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """Why frames were left to Python, by the code of functions that called them: TorchDynamo does not come back to them in this process."""
@@ -48,8 +50,8 @@ def compile_limited(function: Callable[..., Any], name: str, options: Mapping[st
                 what = f"{name} differs between its calls in more than {MAX_VARIANTS} ways, each of which is compiled"
                 hint = "TORCH_LOGS=recompiles says in what; rows are filled up to a few numbers, and numbers that change go into tensors"
                 raise Error("E0805", what, hint=hint) from error
-        if _left_out() > before:
-            _LEFT_OUT[code] = (list(counters["unimplemented"]) or [""])[-1].partition("\n")[0][:200]
+        if _left_out() > before and CAPTURING not in (reason := (list(counters["unimplemented"]) or [""])[-1]):
+            _LEFT_OUT[code] = reason.partition("\n")[0][:200]
         if code in _LEFT_OUT and not told:
             told = True
             _tell(name, _LEFT_OUT[code], falls_back=bool(options.get("fallback", True)))

@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error, nearest, warn
 from ttc.graphs.callables import Graphed, unchanged
-from ttc.graphs.graph import is_captured
+from ttc.graphs.graph import apart, is_captured
 from ttc.runtime.metrics import counter, ticks
 
 Policy: TypeAlias = Literal["lru", "lfu", "first"]
@@ -74,6 +74,7 @@ class GraphCache:
         self.releases = False
         """Whether graphs without gradients give the memory of results back after each call."""
 
+    @apart
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the graph for these arguments, captured first where there is none."""
         with self._lock:

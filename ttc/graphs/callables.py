@@ -10,13 +10,14 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ttc.dialects.core.errors import Error
-from ttc.graphs.graph import Graph, graph
+from ttc.graphs.graph import Graph, apart, graph
 
 Run = Callable[..., Any]
 _TENSOR = object()
 """Stands for a tensor among arguments."""
 
 
+@apart
 def make_graphed_callables(
     callables: Any,
     sample_args: Sequence[Any],
@@ -130,6 +131,7 @@ class Graphed:
             with graph(self._backward):
                 self._found = list(self._gradients(results, wanted, self._given, allow_unused))
 
+    @apart
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the forward pass; gradients of its results replay the other one.  Raises E0801 for other arguments, E0814."""
         flat, spec = pytree.tree_flatten((args, kwargs))

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from ttc.dialects.core.errors import Error
 from ttc.dynamo.graph import AtenGraph
+from ttc.dynamo.limited import CAPTURING
 from ttc.dynamo.session import Placeholder
 from ttc.dynamo.settings import read_settings
 from ttc.graphs.functional import Functional, functional
 from ttc.graphs.tape import ReadGuard, Tape
 
 _NUMBERS = count()
+CallT = TypeVar("CallT", bound=Callable[..., Any])
+
+
+def apart(function: CallT) -> CallT:
+    """Have a function called from Python where TorchDynamo traces what calls it."""
+    return cast("CallT", torch.compiler.disable(function, reason=CAPTURING))
 
 
 def is_captured() -> bool:
@@ -43,6 +50,7 @@ class Graph:
         self._infers = False
         self._released: tuple[tuple[torch.UntypedStorage, int], ...] = ()
 
+    @apart
     def capture_begin(self, pool: object = None, capture_error_mode: str = "global", check_input_liveness: bool = False) -> None:
         """Run what this thread does from here on, and note it.
 
@@ -61,6 +69,7 @@ class Graph:
         stack.enter_context(tape)
         self._capture = tape, stack
 
+    @apart
     def capture_end(self) -> None:
         """End the capture, and compile what was captured.
 
@@ -77,6 +86,7 @@ class Graph:
             made.prepare(work.inputs)
         self._work = work, made
 
+    @apart
     def replay(self) -> None:
         """Do the work again: it reads what the tensors of the capture hold now, and writes its results into them.  Raises E0814, E08xx."""
         if self._work is None:
@@ -91,6 +101,7 @@ class Graph:
             for memory, value in zip(work.outputs, made(list(work.inputs)), strict=True):
                 memory.copy_(value)
 
+    @apart
     def release_outputs(self) -> None:
         """Give the memory of what the work makes back; the tensors that show it hold nothing until the next replay.
 
@@ -139,9 +150,11 @@ class graph:  # noqa: N801  the name that torch.cuda gives it
         self._mode = capture_error_mode
         del pool, stream
 
+    @apart
     def __enter__(self) -> None:
         self._graph.capture_begin(capture_error_mode=self._mode)
 
+    @apart
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if kind is None:
             self._graph.capture_end()
