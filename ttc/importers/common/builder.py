@@ -17,7 +17,7 @@ from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.entries import ports
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp, StateOp, is_unread
 from ttc.dialects.core.ir.locations import location_of, named_location
-from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.spec import DYNAMIC, Spec, spec_of, tensor_type
 from ttc.dialects.core.ir.values import Attribute, Block, BlockArgument, SSAValue, func
 from ttc.dialects.core.names import FreeNames
 from ttc.dialects.core.plain.weights import Weight, WeightStore
@@ -132,6 +132,11 @@ class Builder(DrawingMaker):
         if not found.is_static:
             raise Unsupported(f"takes no tensor whose shape depends on data: {found}")
         return found.shape
+
+    def sizes(self, value: SSAValue, first: int, end: int | None = None) -> tuple[int, ...]:
+        """Return the sizes of dimensions from first up to end.  Raises Unsupported, as `shape` does, if one of these depends on data."""
+        found = spec_of(value.type).shape[first:end]
+        return self.shape(value)[first:end] if DYNAMIC in found else found
 
     # ---- leaves ---------------------------------------------------------------------------------------------------------------
 

@@ -93,14 +93,14 @@ def layer_normalization_17(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[SSAValue, ...]:
     """Over the dimensions from the axis on; scale and bias broadcast to these.  Mean and deviation are computed if they are asked for."""
-    shape = b.shape(x)
-    at = axis_in(axis, len(shape))
-    scale = _broadcast(b, scale, shape[at:])
-    bias = None if bias is None else _broadcast(b, bias, shape[at:])
+    at = axis_in(axis, b.rank(x))
+    normal = b.sizes(x, at)
+    scale = _broadcast(b, scale, normal)
+    bias = None if bias is None else _broadcast(b, bias, normal)
     y = b.nn("layer_norm", x, scale, bias, axis=at, eps=epsilon)
     if not any(b.outputs[1:]):
         return (y,)
-    axes = tuple(range(at, len(shape)))
+    axes = tuple(range(at, b.rank(x)))
     mean = b.nn("reduce_mean", x, axes=axes, keepdims=True)
     centred = b.nn("sub", x, mean)
     variance = b.nn("reduce_mean", b.nn("mul", centred, centred), axes=axes, keepdims=True)
@@ -111,9 +111,8 @@ def layer_normalization_17(
 def rms_normalization_23(
     b: Builder, x: SSAValue, scale: SSAValue, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> SSAValue:
-    shape = b.shape(x)
-    at = axis_in(axis, len(shape))
-    return b.nn("rms_norm", x, b.cast(_broadcast(b, scale, shape[at:]), b.dtype(x)), axis=at, eps=epsilon)
+    at = axis_in(axis, b.rank(x))
+    return b.nn("rms_norm", x, b.cast(_broadcast(b, scale, b.sizes(x, at)), b.dtype(x)), axis=at, eps=epsilon)
 
 
 def _broadcast(b: Builder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:

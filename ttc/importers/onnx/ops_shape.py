@@ -166,7 +166,7 @@ def concat_4(b: Builder, *inputs: SSAValue, axis: int) -> SSAValue:
 def split_2(b: Builder, x: SSAValue, *, axis: int = 0, split: tuple[int, ...] | None = None) -> tuple[SSAValue, ...]:
     """Into the sizes given, or evenly into as many parts as the node has outputs."""
     at = axis_in(axis, b.rank(x))
-    sizes = _even(b.shape(x)[at], len(b.outputs)) if split is None else split
+    sizes = _even(b.sizes(x, at, at + 1)[0], len(b.outputs)) if split is None else split
     if len(sizes) != len(b.outputs):
         raise Error("E0203", f"Split has {len(b.outputs)} outputs but {len(sizes)} sizes")
     return b.nn_all("split", x, axis=at, sizes=tuple(sizes))

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import parser
+from onnxruntime import InferenceSession
 
 import ttc
 from tests.ttc.importers.onnx.cases import check, check_node, ints, node_model, normal
@@ -67,3 +69,34 @@ def test_non_max_suppression_without_a_limit_gives_nothing(tmp_path: Path) -> No
 def test_limits_that_are_computed(tmp_path: Path) -> None:
     limits = [ints(4), np.array([0.2], np.float32), np.array([0.3], np.float32)]
     check_node(tmp_path, "NonMaxSuppression", *boxes_and_scores(), *limits)
+
+
+def test_boxes_that_are_chosen_are_worked_on(tmp_path: Path) -> None:
+    """What detectors do behind NonMaxSuppression: data decide how many rows there are; limits are constants of one element."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 20]> g (float[1,12,4] boxes, float[1,1,12] scores) => (float[n,4] y, float[n,2] norm)
+    <int64[1] most = {5}, float[1] overlap = {0.5}, float[1] least = {0.1}, int64[1] two = {2}, int64[1] one = {1}, int64[1] zero = {0},
+     float half = {0.5}, float[2] ones = {1, 1}> {
+       chosen = NonMaxSuppression(boxes, scores, most, overlap, least)
+       index = Gather<axis: int = 1>(chosen, two)
+       flat = Squeeze(index, one)
+       all = Squeeze(boxes, zero)
+       rows = Gather<axis: int = 0>(all, flat)
+       low, high = Split<axis: int = 1, num_outputs: int = 2>(rows)
+       sum = Add(low, high)
+       center = Mul(sum, half)
+       size = Sub(high, low)
+       y = Concat<axis: int = 1>(center, size)
+       norm = LayerNormalization<axis: int = -1>(size, ones)
+    }
+    """
+    onnx.save(parser.parse_model(text), tmp_path / "g.onnx")
+    boxes, scores = boxes_and_scores()
+    session = InferenceSession(tmp_path / "g.onnx")
+    ttc.compile(tmp_path / "g.onnx", target="host").save(tmp_path / "g.tti")
+    for engine in ("native", "reference"):
+        executor = ttc.load(tmp_path / "g.tti", engine=engine)
+        for factor in (1, 0):
+            given = {"boxes": boxes[:1], "scores": scores[:1, :1] * np.float32(factor)}
+            for found, wanted in zip(executor.run(given).values(), session.run(None, given), strict=True):
+                np.testing.assert_allclose(found, np.asarray(wanted), atol=1e-5)
