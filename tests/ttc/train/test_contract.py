@@ -5,7 +5,6 @@ CONTRACT_EXAMPLES says how many cases are drawn; `make contract` draws 500.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ from ttc.pipeline.compiled_stage import CompiledStage
 
 pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
 import torch
-
-from ttc.importers.torch import exported
 
 EXAMPLES = int(os.environ.get("CONTRACT_EXAMPLES", "5"))
 WIDTHS = (4, 5, 6, 5, 3)
@@ -183,28 +180,7 @@ def recorded_gradients() -> Iterator[dict[str, list[Any]]]:
         yield found
 
 
-_DECOMPOSED: dict[tuple[Any, ...], Any] = {}
-"""Programs that PyTorch has taken apart, by code and shapes: that takes most of the time of an example, and weights are no part of it."""
-
-
-@pytest.fixture
-def _decomposed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let PyTorch take each structure apart once, with the weights of each example."""
-    original = exported.decomposed
-
-    def decomposed(program: Any) -> Any:
-        shapes = tuple(tuple(n.meta["val"].shape) for n in program.graph.nodes if n.op == "placeholder")
-        key = (program.graph_module.code, shapes)
-        if key not in _DECOMPOSED:
-            _DECOMPOSED[key] = original(program)
-        found = copy.copy(_DECOMPOSED[key])
-        found._state_dict = program.state_dict  # noqa: SLF001 - PyTorch has no other way to exchange weights
-        return found
-
-    monkeypatch.setattr(exported, "decomposed", decomposed)
-
-
-@pytest.mark.usefixtures("_decomposed_once")
+@pytest.mark.usefixtures("decomposed_once", "stages_compiled_once")
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CASES)
 def test_gradients_of_an_update_are_those_of_the_loss_over_all_its_rows(case: Case) -> None:

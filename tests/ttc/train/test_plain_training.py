@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ttc
@@ -61,7 +61,8 @@ def test_every_loss_and_optimizer_is_drawn() -> None:
     assert {name.split(",")[0] for name in OPTIMIZERS} == set(KNOWN_OPTIMIZERS)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@pytest.mark.usefixtures("decomposed_once")
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CASES)
 def test_updates_are_those_of_a_plain_loop(case: Case) -> None:
     check(case)
