@@ -34,6 +34,8 @@ BESIDE = 1e-3
 STEADY, BOUND, SAFETY = 1e-3, 3e-5, 10.0
 """How far two differences may be apart that are trusted, and a product from them, relative to the size of the product's terms; and how
 many times as far it may be as they are apart, where that is more."""
+COARSE = {"bfloat16": 1e-2, "float16": 1e-3}
+"""The error that numbers in the rules leave, which are rounded to the type of a model of 16 bits."""
 NEGLIGIBLE = 1e-7
 """The share of the loss, or of what all gradients say, below which what those of one variable say is rounding."""
 TRIES = 3
@@ -122,6 +124,9 @@ def compare_gradients(program: Program, inputs: Arrays, seed: int = 0) -> Gradie
     training = program.description.training
     if training is not None and training.stops:
         return GradientAgreement(reason=f"gradients stop at {training.stops[0]} on purpose, which differences of the loss do not see")
+    given = {result.name for result in program.entry(BACKWARD).results}
+    if SUM not in given and training is not None and given.isdisjoint(training.outputs):
+        return GradientAgreement(reason="forward keeps what backward reads, which does not compute it by itself")
     loss = _Loss(program, inputs, np.random.default_rng(seed))
     if not loss.variables:
         return GradientAgreement(reason="no variable has a gradient of floating point")
@@ -140,6 +145,7 @@ class _Loss:
 
     def __init__(self, program: Program, inputs: Arrays, draws: np.random.Generator) -> None:
         self._program, self._draws = widened(program), draws
+        self._coarse = max((COARSE.get(variable.dtype, 0.0) for variable in program.description.parameters.values()), default=0.0)
         self._inputs = {a.name: _given(inputs[a.name], a) for a in inputs_of(self._program.entry(BACKWARD))}
         with Executor(self._program) as executor:
             self._parameters = executor.parameters()
@@ -193,7 +199,7 @@ class _Loss:
             if slope.wanted is not None and SAFETY * slope.doubt <= BOUND * size:
                 break
             before = now
-        return slope
+        return slope if slope.wanted is None else replace(slope, doubt=max(slope.doubt, self._coarse * size / SAFETY))
 
     def _run(self, values: Arrays) -> tuple[float, dict[str, NDArray]]:
         """Return the loss and the gradients for values of the variables."""

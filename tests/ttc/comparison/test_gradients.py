@@ -64,6 +64,21 @@ def test_gradients_whose_cotangents_come_in(rng: np.random.Generator) -> None:
     assert found.whole.error < BOUND / 100
 
 
+def test_numbers_of_rules_in_16_bits_are_not_called_wrong(rng: np.random.Generator) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4)).bfloat16()
+    program = ttc.compile(model, (torch.zeros(4, 8, dtype=torch.bfloat16),), loss="cross_entropy", optimizer="sgd", target="host")
+    x = rng.standard_normal((4, 8)).astype(np.float32)
+    found = compare_gradients(program, {"input": x, "target": np.array([1, 2, 0, 3])})
+    assert found.whole is not None
+    assert BOUND < found.whole.error < found.whole.bound == pytest.approx(1e-2)
+
+
+def test_a_backward_part_without_its_forward_part_is_not_compared(rng: np.random.Generator) -> None:
+    program = ttc.compile(torch.nn.Linear(3, 2), (torch.zeros(4, 3),), training=True, stash=True, target="host")
+    assert compare_gradients(program, {}).reason.startswith("forward keeps what backward reads")
+
+
 @pytest.mark.parametrize(
     ("rule", "operand", "wrong", "suspect"),
     [("nn.tanh", 0, {"0", "1", "6"}, "tanh"), ("nn.max_pool2d", 0, {"0", "1"}, "max_pool2d"), ("nn.relu", 0, {"0", "1"}, "relu")],
