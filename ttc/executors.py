@@ -9,16 +9,17 @@ from typing import Any
 
 from ttc.api import compile
 from ttc.compiler.training_keywords import in_mode
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.machines.targets import load_target
 from ttc.loading import chosen_engine
 from ttc.losses import Output, loss_of
-from ttc.options import CompileOptions, RunOptions, resolve
-from ttc.pipeline.staged import Staged
+from ttc.options import BOTH, CompileOptions, DebugOptions, RunOptions, resolve
+from ttc.pipeline.staged import OF_PIPELINES, Staged
 from ttc.runtime.devices import devices_of_replicas
 from ttc.runtime.program import Program, build_program
 from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
+from ttc.settings.train_options import TrainOptions
 from ttc.train.executor import TrainingExecutor
 from ttc.train.inference import InferenceExecutor
 from ttc.train.instances import Copies, Instances
@@ -29,6 +30,8 @@ from ttc.train.rows import Rows
 from ttc.train.updates import MARKED_LOSS
 
 _OF_RUNS = ("engine", "threads")
+_OF_COMPILE = frozenset(("dynamic_shapes", "options", "shapes"))
+"""Keywords of `ttc.compile` that are no fields of options."""
 _NOT_IN_INFERENCE = {
     "accumulate": "iterations=N takes N microbatches",
     "optimizer": "ttc.training takes one",
@@ -69,6 +72,7 @@ def training(
     updates, of_devices = _taken(UpdateOptions, option_fields), dict(option_fields)
     running = _running(option_fields)
     _check(option_fields)
+    _require_known(option_fields, UpdateOptions)
     if devices is not None:
         return _in_stages(model, loss, optimizer, example_inputs, updates, Staged(devices, plan, schedule, mode, of_devices))
     _check_plan(devices, plan)
@@ -166,6 +170,7 @@ def inference(
         if option_fields.pop(name, None) not in (None, 1):
             raise Error("E0101", f"'{name}' means nothing in inference", hint=hint)
     options, of_devices = _taken(InferenceOptions, option_fields), dict(option_fields)
+    _require_known({name: value for name, value in option_fields.items() if name not in _OF_RUNS}, InferenceOptions)
     running, staged = _running(option_fields), None if devices is None else Staged(devices, plan, "1f1b", mode, of_devices)
     _check_plan(devices, plan)
     output = OutputMode.of(options.output)
@@ -200,7 +205,21 @@ def _taken(kind: type[Any], fields: dict[str, Any]) -> Any:
 
 
 def _running(fields: dict[str, Any]) -> RunOptions:
-    return resolve(RunOptions, {name: fields.pop(name) for name in _OF_RUNS if name in fields}, os.environ)
+    """Return how programs run.  Raises E0101 for both engines, which `ttc run` compares."""
+    found = resolve(RunOptions, {name: fields.pop(name) for name in _OF_RUNS if name in fields}, os.environ)
+    if found.engine == BOTH:
+        raise Error("E0101", "engine 'both' is of ttc run, which compares the engines", hint="save a program, and give it to ttc run")
+    return found
+
+
+def _require_known(fields: Mapping[str, Any], own: type[Any]) -> None:
+    """Raise E0101 for an option that neither `ttc.compile` nor an executor has: it would fail in the first call.  own: of the executor."""
+    kinds = (CompileOptions, DebugOptions, TrainOptions)
+    known = {item.name for kind in kinds for item, _ in settings(kind)} | {*_OF_COMPILE, *OF_PIPELINES}
+    for name in fields:
+        if name not in known:
+            names = sorted(known | {item.name for item, _ in settings(own)} | {*_OF_RUNS})
+            raise Error("E0101", f"there is no option '{name[:80]}'", hint=nearest(name, names))
 
 
 def _on(program: Program, running: RunOptions) -> Program:

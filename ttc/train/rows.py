@@ -41,6 +41,8 @@ class Rows:
             batch: rows of a microbatch; None: as many as there are.
         Raises: E0801 if inputs have different numbers of rows, or rows do not divide, with all factors and the nearest sizes that do.
         """
+        if not given:
+            raise Error("E0801", "a call takes the model's inputs, and none is given")
         rows = rows_of(given)
         multiple = self.pieces * (batch or 1)
         rest = rows % multiple

@@ -314,3 +314,17 @@ def test_a_loss_of_torch_that_has_no_record_is_traced() -> None:
     torch.optim.SGD(expected.parameters(), lr=0.1).step()
     assert found.item() == pytest.approx(wanted.item(), rel=1e-5)
     assert_same(model, expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"acumulate": 2}, "there is no option 'acumulate'\nhint: did you mean 'accumulate'?"),
+        ({"engine": "both"}, "engine 'both' is of ttc run, which compares the engines"),
+    ],
+)
+def test_an_option_that_is_not_there_is_refused_before_the_first_call(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ttc.Error) as caught:
+        ttc.training(torch.nn.Linear(3, 2), loss="mse", optimizer="sgd", target="host", **options)
+    assert caught.value.code == "E0101"
+    assert message in str(caught.value)

@@ -43,3 +43,8 @@ def test_partial_batches() -> None:
 def test_different_numbers_of_rows() -> None:
     with pytest.raises(Error, match="'x' has 3 rows, and 'y' 4"):
         rows_of({"s": SCALAR, "x": np.zeros(3), "y": np.zeros(4)})
+
+
+def test_a_call_without_inputs() -> None:
+    with pytest.raises(Error, match="a call takes the model's inputs, and none is given"):
+        Rows(3).fitted({}, None)
