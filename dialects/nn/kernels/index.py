@@ -15,7 +15,7 @@ def gather(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
     if indices.dtype == np.uint64:  # numpy takes them as int64, in which the largest count from the end
         _check(indices, x.shape[axis])
     try:
-        return np.take(x, indices, axis=axis)
+        return x.take(indices, axis)
     except IndexError:
         _check(indices, x.shape[axis])
         raise

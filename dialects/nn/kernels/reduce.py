@@ -28,13 +28,17 @@ def reduce_mean(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray
 @KERNELS.rule("reduce_max")
 def reduce_max(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     """Largest over the axes; the dtype's least of none."""
-    return np.max(x, axis=axes, keepdims=keepdims, initial=_least(x.dtype)) if x.size == 0 else np.max(x, axis=axes, keepdims=keepdims)
+    if x.size:
+        return np.maximum.reduce(x, axis=axes, keepdims=keepdims)
+    return np.max(x, axis=axes, keepdims=keepdims, initial=_least(x.dtype))
 
 
 @KERNELS.rule("reduce_min")
 def reduce_min(x: NDArray, *, axes: tuple[int, ...], keepdims: bool) -> NDArray:
     """Smallest over the axes; the dtype's largest of none."""
-    return np.min(x, axis=axes, keepdims=keepdims, initial=_largest(x.dtype)) if x.size == 0 else np.min(x, axis=axes, keepdims=keepdims)
+    if x.size:
+        return np.minimum.reduce(x, axis=axes, keepdims=keepdims)
+    return np.min(x, axis=axes, keepdims=keepdims, initial=_largest(x.dtype))
 
 
 KERNELS.add("reduce_prod", lambda x, *, axes, keepdims: np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype))

@@ -13,7 +13,7 @@ from ttc.dialects.nn.kernels import KERNELS
 def reshape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     """Return the elements in row-major order under another shape; -1: what remains."""
     try:
-        return np.reshape(x, shape)
+        return x.reshape(shape)
     except ValueError:
         raise Error("E0802", f"{x.size} elements do not fill shape {list(shape)}") from None
 

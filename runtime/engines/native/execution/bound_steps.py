@@ -33,26 +33,29 @@ class _Write:
     Args:
         number: of the value, if Python holds it.
         array: the memory that takes it; None if Python holds it.
-        shape: that is announced; -1 stands for any size.
-        fixed: whether it has no -1.
+        rank: dimensions that are announced.
+        sizes: of those of them that no data decide, by dimension.
+        shared: whether a result may be a view of memory that the next run, or a later step, writes.
     """
 
     number: int
     array: NDArray | None
-    shape: tuple[int, ...]
-    fixed: bool
+    rank: int
+    sizes: tuple[tuple[int, int], ...]
+    shared: bool
 
     def put(self, value: NDArray, values: Values, where: PythonStep) -> None:
-        """Put a result there; what Python holds has memory of its own.  Raises Mismatch."""
+        """Put a result there; what Python holds stays as it is.  Raises Mismatch."""
         shape = value.shape
-        if shape != self.shape and (
-            self.fixed or len(shape) != len(self.shape) or not all(d in (-1, n) for d, n in zip(self.shape, shape, strict=True))
-        ):
+        if len(shape) != self.rank:
             raise Mismatch(where.node.where)
+        for dimension, size in self.sizes:
+            if shape[dimension] != size:
+                raise Mismatch(where.node.where)
         if self.array is not None:
             self.array[...] = value
         else:
-            values.objects[self.number] = value if has_own_memory(value) else value.copy()
+            values.objects[self.number] = value if not self.shared or has_own_memory(value) else value.copy()
 
 
 def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]) -> BoundStep:
@@ -66,7 +69,8 @@ def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]
         values.compute(step, resolve())
 
     prepared = None if step.is_held else step.prepared(resolve)
-    reads, writes = _reads(step, values), _writes(step, values)
+    reads = _reads(step, values)
+    writes = _writes(step, values, shared=any(array is not None or moved for _, array, moved in reads))
     if prepared is None or writes is None:
         return anyhow
     compute, roundings = prepared
@@ -116,14 +120,15 @@ def _reads(step: PythonStep, values: Values) -> _Reads:
     return tuple(found)
 
 
-def _writes(step: PythonStep, values: Values) -> tuple[_Write, ...] | None:
+def _writes(step: PythonStep, values: Values, *, shared: bool) -> tuple[_Write, ...] | None:
     """Return where the results go; None if one goes to memory of the caller's, or is held in another type than it is computed in."""
     found: list[_Write] = []
     for number, view, type_ in zip(step.node.results, step.targets, step.node.work.results, strict=True):
         array = None if view is None else _own(view, values)
         if view is not None and (array is None or stored(array, view.storage) is not array):
             return None
-        found.append(_Write(number, array, tuple(type_.shape), -1 not in type_.shape))
+        sizes = tuple((dimension, size) for dimension, size in enumerate(type_.shape) if size != -1)
+        found.append(_Write(number, array, len(type_.shape), sizes, shared))
     return tuple(found)
 
 
