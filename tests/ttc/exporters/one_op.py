@@ -130,6 +130,7 @@ CASES: dict[str, OpCase] = {
         {"scale": 0.3, "zero_masked": True},
     ),
     "halves": OpCase("rotary_embedding", [(2, 3, 8), (3, 8), (3, 8)], {"interleaved": False}),
+    "pairs": OpCase("rotary_embedding", [(2, 3, 8), (3, 8), (3, 8)], {"interleaved": True}),
     "backward": OpCase("slice", [(6, 5)], {"starts": (5, 0), "sizes": (3, 2), "steps": (-2, 3)}),
     "whole backward": OpCase("slice", [(6,)], {"starts": (5,), "sizes": (6,), "steps": (-1,)}),
     "reflected": OpCase("pad", [(4, 5)], {"before": (1, 2), "after": (0, 1), "value": 0.0, "mode": "reflect"}),

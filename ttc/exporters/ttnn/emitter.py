@@ -292,6 +292,13 @@ class Emitter:
             name = self.weights.add(stem, key, StoredWeight.of(array, format_, layout, place, rows))
         return f"weights[{literal(name)}]"
 
+    def made_weight(self, stem: str, array: NDArray) -> str:
+        """Return the expression of a constant that a rule needs, and the program has not: it is stored once by its name."""
+        name = self.weights.name_of((stem, "made"))
+        if name is None:
+            name = self.weights.add(stem, (stem, "made"), StoredWeight.of(array, self.format, store.TILES, store.DEVICE))
+        return f"weights[{literal(name)}]"
+
     def joint_weight(self, kind: str, leaves: Sequence[Work], array: NDArray, format_: str, rows: int | None = None) -> str:
         """Return the expression of a weight on the device that was made of several; kind: of it, behind what their names have in common."""
         keys = [str(leaf.attrs.get("key", "")) for leaf in leaves]

@@ -34,9 +34,10 @@ def _with_weight(step: DividedOp, left: tuple[int, ...], right: tuple[int, ...])
 
 
 def _of_two(step: DividedOp) -> Division | None:
-    """Divide both operands along one dimension in front of the matrices."""
+    """Divide both operands along one dimension in front of the matrices; a matrix that serves all of it is every chip's."""
     splits = [split - len(shape) for split, shape in zip(step.splits[:2], step.shapes[:2], strict=True) if split is not None]
-    if step.has(2) or not splits or max(splits) > -3 or len(set(splits)) > 1:
+    splits = [split for split in splits if split <= -3]
+    if step.has(2) or not splits:
         return None
     wanted = tuple(step.alongside(index, splits[0]) for index in (0, 1))
-    return None if None in wanted else Division((*wanted, None)[: len(step.shapes)], (len(step.shape) + splits[0],))
+    return Division((*wanted, None)[: len(step.shapes)], (len(step.shape) + splits[0],))

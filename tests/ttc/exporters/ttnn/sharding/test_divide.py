@@ -108,6 +108,28 @@ def test_products_that_are_cut_are_divided_by_heads(tmp_path: Path) -> None:
     assert text.count("ttnn.linear(") == 4 * 2 + 1
 
 
+def test_columns_that_slices_take_are_divided_apart(tmp_path: Path) -> None:
+    class Gated(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.both, self.last = torch.nn.Linear(8, 12), torch.nn.Linear(6, 8)
+
+        def forward(self, x: Any) -> Any:
+            y = self.both(x)
+            return self.last(torch.nn.functional.silu(y[:, :6]) * y[:, 6:])
+
+    torch.manual_seed(0)
+    net, x = Gated().eval(), torch.randn(4, 8)
+    torch.export.save(torch.export.export(net, (x,)), tmp_path / "net.pt2")
+    graph = graph_of(tmp_path / "net.pt2", CompileOptions())
+    programs = tensor_divided(graph, 2)
+    columns = [work.attrs["columns"] for work in programs[1].function.works if "columns" in work.attrs]
+    assert columns == [(0, 0, 6), (0, 0, 6), (0, 6, 6), (0, 6, 6)]  # of the matrix [12, 8] and of the bias
+    assert programs[1].kept == ()
+    (found,) = run_module(export_all([programs]), {graph.inputs[0]: x}, OnMesh(2)).values()
+    assert torch.allclose(found, net(x).detach(), atol=2e-2)
+
+
 def test_what_needs_all_gathers_or_is_taken_back(tmp_path: Path) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Softmax(1), torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 4))
     x = torch.ones(3, 8)

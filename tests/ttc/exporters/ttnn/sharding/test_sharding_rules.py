@@ -57,6 +57,8 @@ CASES = {
     "rows": ShardingCase("matmul", ((2, 3, 4), (4, 5)), PLAIN, (2, None), None, (1,)),
     "rows, turned": ShardingCase("matmul", ((3, 4), (5, 4)), TURNED, (1, None), None, (1,)),
     "rows of the operand": ShardingCase("matmul", ((4, 3, 4), (4, 5), (5,)), PLAIN, (0, None, None), 0, (1, 2)),
+    "computed, of one head": ShardingCase("matmul", ((2, 4, 3, 5), (1, 5, 3)), PLAIN, (1, None), 1),
+    "computed, of other parts": ShardingCase("matmul", ((2, 4, 3, 5), (2, 4, 5, 6)), PLAIN, (1, 3), 1),
     "computed": ShardingCase("matmul", ((2, 4, 3, 5), (4, 5, 3)), PLAIN, (1, 0), 1),
     "heads": ShardingCase("attention", ((1, 4, 3, 8), (1, 4, 5, 8), (1, 4, 5, 8)), {"scale": 0.3, "zero_masked": False}, (1, 1, 1), 1),
     "heads with masks": ShardingCase(
