@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ttc.dynamo.settings import read_settings
 from ttc.lightning.precision import use_precision
 from ttc.lightning.steps import CompiledSteps
 from ttc.process.platform import require_supported
+from ttc.runtime.devices import VARIABLE, visible_devices
 
 NAME = "ttc"
 """Name of the accelerator in Lightning's table, as which `Trainer(accelerator=...)` takes it."""
@@ -61,7 +63,19 @@ class TTCAccelerator(Accelerator):
 
     @staticmethod
     def parse_devices(devices: int | str | Sequence[int]) -> int:
-        """Return the number of processes that `Trainer(devices=...)` asks for.  Raises E0101."""
+        """Return the number of processes that `Trainer(devices=...)` asks for.
+
+        Raises: E0101; E0104 for more than devices are visible.
+        """
+        count = TTCAccelerator._count(devices)
+        visible = visible_devices(os.environ)
+        if visible is not None and count > len(visible):
+            message = f"{count} processes take {count} devices, and {VARIABLE}={os.environ[VARIABLE][:80]} lists {len(visible)}"
+            raise Error("E0104", message, hint=f"list more devices in {VARIABLE}, or ask for fewer")
+        return count
+
+    @staticmethod
+    def _count(devices: int | str | Sequence[int]) -> int:
         if isinstance(devices, str) and devices.strip().lstrip("-").isdecimal():
             devices = int(devices)
         if isinstance(devices, list | tuple) and devices and sorted(set(devices)) == list(range(len(devices))):

@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import nn
 from torch._dynamo.utils import counters
+from torch.distributed.tensor import DTensor
 
 import ttc
-from tests.ttc.dist.equal import ROWS, WIDTH, Both, Last, Tied, batches, network
+from tests.ttc.dist.equal import ROWS, WIDTH, Both, Last, Tied, batches, close, network
 from tests.ttc.dist.started import end
 from ttc import metrics
 from ttc.dialects.core.errors import Error
@@ -24,14 +25,15 @@ EXAMPLES = (torch.zeros(ROWS // MICROBATCHES, WIDTH),)
 
 def trained(runner: Runner, share: slice) -> list[torch.Tensor]:
     """Losses of steps, and the weights after them."""
-    optimizer = torch.optim.AdamW(runner.parameters() or [torch.zeros(1)], 1e-2)
+    optimizer = runner.optimizer(torch.optim.AdamW, lr=1e-2)
     losses = []
     for x, target in batches(5, 3):
         runner.zero_grad()
         losses.append(runner.step(x[share], target=target[share]).loss)
         runner.clip_grad_norm_(0.5)
         optimizer.step()
-    return [*losses, *(value.clone() for value in runner.state_dict().values()), runner.eval(torch.ones(7, WIDTH), gather="all")]
+    weights = [value.full_tensor() if isinstance(value, DTensor) else value.clone() for value in runner.state_dict().values()]
+    return [*losses, *weights, runner.eval(torch.ones(7, WIDTH), gather="all")]
 
 
 def equal(of: Mesh, path: Path, stages: int, schedule: str, shard: int = 0) -> None:
@@ -109,10 +111,37 @@ def failures(of: Mesh, folder: Path) -> None:
     refused(of, "E0801", "microbatches of stage 0 of the archive are", good)
 
 
+def tied_and_shared(of: Mesh, shard: int) -> None:
+    """A table of the first and the last stage, whose states replicas share: updates are those of one process."""
+    alone, model = Tied(), Tied()
+    made = Runner(mesh=of, stages=[Both(model), Last(model)], loss="output", microbatches=2, shard=shard)
+    optimizers = made.optimizer(torch.optim.AdamW, lr=1e-2), torch.optim.AdamW(alone.parameters(), lr=1e-2)
+    tokens = torch.randint(0, 7, (ROWS, 6), generator=torch.Generator().manual_seed(4))
+    share = tokens[of.coordinate("data") :: 2]
+    for _ in range(4):
+        made.zero_grad()
+        alone.zero_grad()
+        found = made.step(share, **({"labels": share} if of.is_last("pipe") else {}))
+        wanted = alone(tokens, tokens)
+        wanted.backward()
+        close(found.loss, wanted.detach(), "loss")
+        close(made.clip_grad_norm_(0.3), torch.nn.utils.clip_grad_norm_(alone.parameters(), 0.3), "norm of tied parameters")
+        for optimizer in optimizers:
+            optimizer.step()
+    for part in made.stages:
+        for name, parameter in part.named_parameters():
+            whole = parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
+            close(whole, (alone.table if "table" in name else alone.inner).weight.detach(), name)
+
+
 def main() -> None:
     folder, what = Path(sys.argv[1]), sys.argv[2]
-    of = mesh(data=2, pipe=1) if what == "data" else mesh(pipe=2)
-    if what == "data":
+    of = {"data": lambda: mesh(data=2, pipe=1), "grid": lambda: mesh(data=2, pipe=2)}.get(what, lambda: mesh(pipe=2))()
+    if what == "grid":
+        for shard in (0, 1, 3):
+            tied_and_shared(of, shard)
+            equal(of, folder / "two.tti", 2, "1f1b", shard)
+    elif what == "data":
         for shard in (0, 1, 3):
             equal(of, folder / "one.tti", 1, "1f1b", shard)
     elif what == "more":

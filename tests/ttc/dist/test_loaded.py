@@ -224,12 +224,15 @@ def test_other_rows_and_types(alone: Mesh, tmp_path: Path) -> None:
         runner.step(torch.zeros(8, WIDTH), target=target)
 
 
-@pytest.mark.parametrize("what", ["stages", pytest.param("more", marks=WHOLE), pytest.param("data", marks=WHOLE)])
-def test_two_processes_load_their_parts(tmp_path: Path, what: str) -> None:
-    """The same numbers as stages compiled in the processes; what is wrong is an error of both."""
-    status, printed = started("archived.py", 2, str(tmp_path), what)
+@pytest.mark.parametrize(
+    ("processes", "what"),
+    [(2, "stages"), *(pytest.param(count, what, marks=WHOLE) for count, what in [(2, "more"), (2, "data"), (4, "grid")])],
+)
+def test_processes_load_their_parts(tmp_path: Path, processes: int, what: str) -> None:
+    """The same numbers as stages compiled in the processes; what is wrong is an error of all."""
+    status, printed = started("archived.py", processes, str(tmp_path), what)
     assert status == 0, printed
-    assert [f"process {rank} is equal" in printed for rank in range(2)] == [True] * 2
+    assert [f"process {rank} is equal" in printed for rank in range(processes)] == [True] * processes
 
 
 def test_stages_are_modules(tmp_path: Path) -> None:

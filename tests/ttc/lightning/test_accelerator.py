@@ -92,6 +92,14 @@ def test_devices_that_cannot_be(devices: Any) -> None:
         TTCAccelerator.parse_devices(devices)
 
 
+def test_no_more_processes_than_visible_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTC_VISIBLE_DEVICES", "0-1")
+    assert TTCAccelerator.parse_devices(2) == 2
+    with pytest.raises(Error, match="4 processes take 4 devices, and TTC_VISIBLE_DEVICES=0-1 lists 2") as caught:
+        trainer("ttc", devices=4)
+    assert caught.value.code == "E0104"
+
+
 def test_options_are_those_of_the_backend() -> None:
     with pytest.raises(Error, match="E0101.*no option 'fallbak'"):
         TTCAccelerator(fallbak=False)
