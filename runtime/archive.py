@@ -39,7 +39,7 @@ from ttc.runtime.manifest import (
 )
 from ttc.runtime.read_file import OpenedFile, give_back, in_file, read_file
 from ttc.runtime.tensors import TensorSource
-from ttc.runtime.zip_format import NAME, Directory, Entry, check_layout, read_directory
+from ttc.runtime.zip_format import NAME, Directory, ZipEntry, check_layout, read_directory
 from ttc.runtime.zip_writer import ZipWriter
 
 MANIFEST = "manifest.json"
@@ -194,7 +194,7 @@ class Archive:
 
     path: Path
     manifest: Manifest
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ZipEntry]
     seal: str
     _data: memoryview
     _opened: OpenedFile | None
@@ -325,7 +325,7 @@ def _check_json_size(size_bytes: int) -> None:
         raise Error("E0703", f"manifest.json or netlist.json is larger than {MAX_JSON_BYTES} bytes")
 
 
-def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
+def _check_members(manifest: Manifest, entries: Mapping[str, ZipEntry]) -> None:
     """Raises E0703 unless members, manifest and tensors match one to one, E0704 for a size that does not."""
     expected = {MANIFEST, *manifest.members}
     if NETLIST not in manifest.members or set(entries) != expected:
@@ -343,7 +343,7 @@ def _check_members(manifest: Manifest, entries: Mapping[str, Entry]) -> None:
             raise Error("E0704", f"tensor '{key}' takes {size} bytes, but its member has {manifest.members[stored.member].size}")
 
 
-def check_hashes(data: memoryview, members: Mapping[str, ArchiveMember], entries: Mapping[str, Entry], threads: int) -> None:
+def check_hashes(data: memoryview, members: Mapping[str, ArchiveMember], entries: Mapping[str, ZipEntry], threads: int) -> None:
     """Raises E0704 for the first member whose bytes do not match their hash."""
 
     def matches(item: tuple[str, ArchiveMember]) -> bool:

@@ -17,7 +17,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist import model
 from ttc.runtime.arguments import check_names, inputs_of
 from ttc.runtime.cpu import starting_threads
-from ttc.runtime.machine.device import Device
+from ttc.runtime.machine.device import MachineDevice
 from ttc.runtime.machine.session import Session
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import Program
@@ -37,7 +37,7 @@ class Executor:
         devices: that compute; None: one for all chips, as the program was loaded.
     """
 
-    def __init__(self, program: Program, devices: Sequence[Device] | None = None) -> None:
+    def __init__(self, program: Program, devices: Sequence[MachineDevice] | None = None) -> None:
         program.prepare()
         self.session = Session(program, devices)
         """The memory, and the programs that run on it one step at a time."""

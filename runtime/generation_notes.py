@@ -12,7 +12,7 @@ TOKENS, STARTS, COUNTS, LOGITS = "tokens", "starts", "counts", "logits"
 """Inputs and the output of all programs that generate: int64[batch, n], int64[batch], int64[batch]; floating point[batch, vocabulary]."""
 
 
-class Argument(Protocol):
+class GenerationArgument(Protocol):
     """What a signature says of an argument or result."""
 
     @property
@@ -22,14 +22,14 @@ class Argument(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-class Signature(Protocol):
+class GenerationSignature(Protocol):
     """What programs take and give."""
 
     @property
-    def arguments(self) -> tuple[Argument, ...]: ...
+    def arguments(self) -> tuple[GenerationArgument, ...]: ...
 
     @property
-    def results(self) -> tuple[Argument, ...]: ...
+    def results(self) -> tuple[GenerationArgument, ...]: ...
 
 
 @record(slots=True)
@@ -52,7 +52,7 @@ class Generation:
     wide: tuple[str, ...] = ()
     stop: tuple[int, ...] = ()
 
-    def check(self, signatures: Mapping[str, Signature]) -> None:
+    def check(self, signatures: Mapping[str, GenerationSignature]) -> None:
         """Raise E0703 unless the programs are there, one of them takes one token, and all have the shapes that follow."""
         sizes = (self.batch, self.max_length, self.vocabulary)
         if min(*sizes, *self.programs.values(), 1) < 1 or 1 not in self.programs.values():

@@ -26,7 +26,7 @@ from ttc.runtime.archive import MAX_JSON_BYTES, STAGES, Archive, archive_of_byte
 from ttc.runtime.atomic_file import replacing
 from ttc.runtime.manifest import ArchiveMember
 from ttc.runtime.read_file import OpenedFile, in_file, read_file
-from ttc.runtime.zip_format import Entry, check_layout, read_directory
+from ttc.runtime.zip_format import ZipEntry, check_layout, read_directory
 from ttc.runtime.zip_writer import ZipWriter
 
 FORMAT_VERSION = 1
@@ -202,7 +202,7 @@ class StageArchive:
     """An open archive of stages; bytes of a member are verified when they are first asked for."""
 
     def __init__(
-        self, path: Path, stages: StoredStages, entries: Mapping[str, Entry], seal: bytes, data: memoryview, opened: OpenedFile | None
+        self, path: Path, stages: StoredStages, entries: Mapping[str, ZipEntry], seal: bytes, data: memoryview, opened: OpenedFile | None
     ) -> None:
         self.path, self.stages, self.seal = path, stages, seal
         self._entries, self._data, self._opened = entries, data, opened
@@ -305,7 +305,7 @@ def _check_pass(stages: StoredStages, stage: StoredStage, way: StagePass, values
         raise Error("E0703", "a pass through a stage takes or gives other values than the stage has")
 
 
-def _check_entries(stages: StoredStages, entries: Mapping[str, Entry]) -> None:
+def _check_entries(stages: StoredStages, entries: Mapping[str, ZipEntry]) -> None:
     """Raises E0703 unless the members are those that are described, E0704 for one of another size."""
     if set(entries) != {STAGES, *stages.members}:
         wrong = sorted(set(entries) ^ {STAGES, *stages.members})

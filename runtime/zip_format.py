@@ -35,7 +35,7 @@ _MAX_DIRECTORY_BYTES = 1 << 26
 
 
 @record(slots=True)
-class Entry:
+class ZipEntry:
     """One member.  size: of its data, in bytes; crc: CRC-32 of it; offset: of its local header in the file."""
 
     name: str
@@ -54,7 +54,7 @@ class Entry:
         return self.data_offset + self.size
 
 
-def local_header(entry: Entry) -> bytes:
+def local_header(entry: ZipEntry) -> bytes:
     """Return the bytes from the entry's offset to its data."""
     large = entry.size >= LIMIT
     size = LIMIT if large else entry.size
@@ -67,7 +67,7 @@ def local_header(entry: Entry) -> bytes:
     return _LOCAL.pack(b"PK\3\4", version, 0, 0, 0, _DATE_1980_01_01, entry.crc, size, size, len(name), extra_bytes) + name + extra
 
 
-def central_header(entry: Entry) -> bytes:
+def central_header(entry: ZipEntry) -> bytes:
     """Return the entry's record in the central directory."""
     large = entry.size >= LIMIT or entry.offset >= LIMIT
     size, offset, version = (LIMIT, LIMIT, 45) if large else (entry.size, entry.offset, 20)
@@ -93,7 +93,7 @@ def end_records(count: int, directory_offset: int, directory_bytes: int, comment
 class Directory(NamedTuple):
     """What a central directory says.  raw: its bytes; offset: of it in the file; comment: of the zip."""
 
-    entries: dict[str, Entry]
+    entries: dict[str, ZipEntry]
     raw: bytes
     offset: int
     comment: bytes
@@ -107,7 +107,7 @@ def read_directory(data: memoryview) -> Directory:
     """
     offset, size, count, comment = _find_directory(data)
     raw = bytes(data[offset : offset + size])
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ZipEntry] = {}
     position = 0
     while position < size:
         entry, position = _read_entry(raw, position)
@@ -157,7 +157,7 @@ def _find_directory(data: memoryview) -> tuple[int, int, int, bytes]:
     return offset, size, count, bytes(data[place + _END.size :])
 
 
-def _read_entry(raw: bytes, position: int) -> tuple[Entry, int]:
+def _read_entry(raw: bytes, position: int) -> tuple[ZipEntry, int]:
     """Return the entry at a position of the central directory, and the position after it."""
     magic, _, _, flags, method, _, _, crc, stored, size, *rest = _unpack(_CENTRAL, memoryview(raw), position)
     name_bytes, extra_bytes, comment_bytes, _, _, attributes, offset = rest
@@ -175,7 +175,7 @@ def _read_entry(raw: bytes, position: int) -> tuple[Entry, int]:
         stored, size, offset = _large_sizes(raw[start + name_bytes : start + name_bytes + extra_bytes], name)
     if stored != size:
         raise Error("E0703", f"member '{name}' states two sizes: {stored} and {size} bytes")
-    return Entry(name, size, crc, offset), end
+    return ZipEntry(name, size, crc, offset), end
 
 
 def _large_sizes(extra: bytes, name: str) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.zip_format import Entry, central_header, end_records, local_header
+from ttc.runtime.zip_format import ZipEntry, central_header, end_records, local_header
 
 _WORTH_A_THREAD_BYTES = 1 << 18
 
@@ -34,7 +34,7 @@ class ZipWriter:
         self._fd = fd
         self._pool = pool
         self._position = 0
-        self._entries: list[Entry] = []
+        self._entries: list[ZipEntry] = []
 
     def add(self, name: str, size: int, chunks: Iterable[memoryview]) -> str:
         """Write a member of the archive.
@@ -43,7 +43,7 @@ class ZipWriter:
         Returns: SHA-256 of the data, in hexadecimal.
         Raises:  E0901 if the chunks are not of that size; OSError.
         """
-        entry = Entry(name, size, 0, self._position)
+        entry = ZipEntry(name, size, 0, self._position)
         self._write(local_header(entry))
         sums = Sums()
         written = 0
@@ -55,7 +55,7 @@ class ZipWriter:
                 summed.result()
         if written != size:
             raise Error("E0901", f"member '{name}' was to have {size} bytes and has {written}")
-        entry = Entry(name, size, sums.crc, entry.offset)
+        entry = ZipEntry(name, size, sums.crc, entry.offset)
         os.pwrite(self._fd, local_header(entry), entry.offset)
         self._entries.append(entry)
         return sums.sha256.hexdigest()

@@ -24,7 +24,7 @@ from cost_error import Score, report
 from figures import WIDER, starts, to_toml
 from timings import Timing, by_file, read_timings
 from ttc.runtime.perf.core import modelled
-from ttc.runtime.perf.table import Figure, Table
+from ttc.runtime.perf.table import Figure, FigureTable
 
 STEPS = 40
 PRIOR = 0.002
@@ -41,7 +41,7 @@ DIGITS = 4
 """Significant digits kept, so that the last bits of a solver do not show."""
 
 
-class Trial(Table):
+class Trial(FigureTable):
     """A table whose figures change, and which notes those that are read."""
 
     def __init__(self, arch: str, figures: Mapping[str, Figure]) -> None:
@@ -143,7 +143,7 @@ def fit(rows: Sequence[Timing], start: Mapping[str, Figure] | None = None) -> di
 
 def predict(figures: Mapping[str, Figure], rows: Iterable[Timing]) -> list[float]:
     """Relative errors of the model under these figures."""
-    figures_table = Table("", figures)
+    figures_table = FigureTable("", figures)
     return [modelled(r.work, figures_table).total / r.cycles - 1 for r in rows]
 
 

@@ -6,7 +6,7 @@ from ttc.dialects.core.records import record
 
 
 @record
-class Window:
+class SpatialWindow:
     """An entry a spatial dimension; pads are all beginnings, then all ends: of two dimensions top, left, bottom, right."""
 
     kernel: tuple[int, ...]

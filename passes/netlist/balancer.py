@@ -10,7 +10,7 @@ from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.reasons import considered, decided
 from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.netlist.trial import Trial
-from ttc.passes.tile_to_netlist.epochs import EFFORTS, Epoch, cut
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, EpochRange, cut
 from ttc.passes.tile_to_netlist.problem import Problem
 
 LADDER = 2
@@ -49,7 +49,7 @@ class Balancer:
             with rewriter.part("cut"):
                 Splitter(self.unit.module, graph).split([len(e.ops) for e in epochs])
 
-    def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[Epoch]]:
+    def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[EpochRange]]:
         """Return a graph's problem and the epochs found for it."""
         with self.rewriter.part("candidates"):
             problem = builder.problem(graph)
@@ -57,7 +57,7 @@ class Balancer:
             return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
 
 
-def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[Epoch], rewriter: Rewriter) -> None:
+def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[EpochRange], rewriter: Rewriter) -> None:
     """Write down what was chosen, with remarks on what else was considered."""
     for number, epoch in enumerate(epochs):
         for op, node, entry in zip(ops[epoch.begin :], problem.nodes[epoch.begin :], epoch.ops, strict=False):

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 @record
-class Timeline:
+class EpochTimeline:
     """A program in time.  graphs: that it executes, in order; loops: epochs that each loop holds."""
 
     graphs: tuple[str, ...]
@@ -37,7 +37,7 @@ class Timeline:
         return first, last
 
 
-def timeline(program: ProgramOp) -> Timeline:
+def timeline(program: ProgramOp) -> EpochTimeline:
     """Executes and loops of a program."""
     graphs: list[str] = []
     loops: list[Span] = []
@@ -49,7 +49,7 @@ def timeline(program: ProgramOp) -> Timeline:
             opened.append(len(graphs))
         elif step.opcode == "endloop" and opened:
             loops.append((opened.pop(), max(len(graphs) - 1, 0)))
-    return Timeline(tuple(graphs), tuple(loops))
+    return EpochTimeline(tuple(graphs), tuple(loops))
 
 
 def epochs_of(module: ModuleOp) -> dict[str, list[int]]:

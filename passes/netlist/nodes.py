@@ -18,7 +18,7 @@ from ttc.passes.base import Unit
 from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.view import identity_of, operand_sources, view_of
 from ttc.passes.tile_to_netlist.blocking import Blockings, BlockingSubject, find
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
 
 
@@ -55,7 +55,7 @@ class ProblemBuilder:
             limits,
         )
 
-    def candidates(self, op: NetlistOp, weights: frozenset[int], limits: Limits) -> tuple[int, Blockings]:
+    def candidates(self, op: NetlistOp, weights: frozenset[int], limits: PlacementLimits) -> tuple[int, Blockings]:
         """The candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every microbatch."""
         view = view_of(op)
         readers = sum(isinstance(use.operation, NetlistOp) for use in op.result.uses)

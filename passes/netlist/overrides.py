@@ -12,7 +12,7 @@ from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import PlacementRule, settle
 from ttc.dialects.netlist.ops import NetlistOp
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 
 EFFORT_LAYOUTS = (1, 2, 6, 64)
 """How many layouts with one number of cores are tried, by effort."""
@@ -34,11 +34,11 @@ class Overrides:
     matched: set[PlacementRule] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
 
-    def limits(self, op: NetlistOp) -> Limits:
+    def limits(self, op: NetlistOp) -> PlacementLimits:
         """Return the limits that rules set on the candidates of an op."""
         layouts, thorough = EFFORT_LAYOUTS[self.effort], self.effort >= THOROUGH
         if not self.rules:
-            return Limits(layouts=layouts, thorough=thorough)
+            return PlacementLimits(layouts=layouts, thorough=thorough)
         names = op_names(op)
         self.names.update(names)
         about = [rule for rule in self.rules if rule.matches(op.type, names)]
@@ -46,7 +46,7 @@ class Overrides:
         asked = settle(about, op.type, names)
         placing = [rule.shown for rule in about if rule.settings.keys() - {"epoch_break", "chip_break"}]
         stream = asked.stream
-        return Limits(
+        return PlacementLimits(
             layouts=layouts,
             thorough=thorough,
             grid=asked.grid,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
-from ttc.passes.tile_to_netlist.epochs import Epoch
+from ttc.passes.tile_to_netlist.epochs import EpochRange
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.refusals import TooLarge
 
@@ -13,7 +13,7 @@ LISTED = 4
 """The most candidates of a kind that a remark lists."""
 
 
-def considered(found: Blockings, chosen: Candidate, epoch: Epoch, problem: Problem) -> list[dict[str, Any]]:
+def considered(found: Blockings, chosen: Candidate, epoch: EpochRange, problem: Problem) -> list[dict[str, Any]]:
     """The candidate taken; those next to it that take fewer cores or are faster; grids whose shares do not fit L1; each with a verdict."""
     l1_bytes = problem.target.l1_usable_bytes
     front = found.front
@@ -30,7 +30,7 @@ def considered(found: Blockings, chosen: Candidate, epoch: Epoch, problem: Probl
     return rows + [_too_large(r, l1_bytes) for r in least]
 
 
-def decided(chosen: Candidate, epoch: Epoch) -> str:
+def decided(chosen: Candidate, epoch: EpochRange) -> str:
     """Say why the op did not get more cores, or fewer."""
     busiest = max(op.candidate.busy for op in epoch.ops)
     return "it sets the pace of its epoch" if chosen.busy == busiest else f"{_ratio(chosen.busy, busiest)} the pace of its epoch"

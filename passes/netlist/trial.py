@@ -21,7 +21,7 @@ from ttc.passes.netlist.size_queues import spread
 from ttc.passes.netlist.view import own_buffers
 from ttc.passes.tile_to_netlist.epochs import PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held, waits
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import reads_of
@@ -48,7 +48,7 @@ class Trial:
     graph: GraphOp
     ops: Sequence[NetlistOp]
     given: dict[str, QueueOp]
-    limits: Mapping[int, Limits] = field(default_factory=dict)
+    limits: Mapping[int, PlacementLimits] = field(default_factory=dict)
     plain: list[Op] = field(default_factory=list)
     queues: dict[str, Queue] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=dict)

@@ -91,7 +91,7 @@ class ApplyOptimizer(Pass):
 
 
 @record
-class Group:
+class NumberGroup:
     """Parameters with the same numbers.
 
     Args:
@@ -103,7 +103,7 @@ class Group:
     inputs: Mapping[str, str]
 
 
-def _groups(rows: Sequence[Sequence[str]], known: Mapping[str, ParamOp], functions: Sequence[FuncOp]) -> list[Group]:
+def _groups(rows: Sequence[Sequence[str]], known: Mapping[str, ParamOp], functions: Sequence[FuncOp]) -> list[NumberGroup]:
     """Return the groups that options describe.  Raises E0101, and E0206 for unknown parameters and those without gradients."""
     optimizers = [optimizer_of_text(row[0]) for row in rows]
     if len({optimizer.structure() for optimizer in optimizers}) != 1:
@@ -122,10 +122,10 @@ def _groups(rows: Sequence[Sequence[str]], known: Mapping[str, ParamOp], functio
     if sum(len(row) == 1 for row in rows) > 1:
         raise Error("E0101", "several groups of the optimizer name no parameters")
     rest = tuple(name for name in trained if name not in set(named))
-    groups: list[Group] = []
+    groups: list[NumberGroup] = []
     for index, (optimizer, row) in enumerate(zip(optimizers, rows, strict=True)):
         inputs = {key: key if len(rows) == 1 else f"{key}.{index}" for key in optimizer.numbers()}
-        groups.append(Group(optimizer, tuple(name for name in row[1:] if name in trained) if len(row) > 1 else rest, inputs))
+        groups.append(NumberGroup(optimizer, tuple(name for name in row[1:] if name in trained) if len(row) > 1 else rest, inputs))
     return groups
 
 
@@ -152,7 +152,7 @@ class _Update:
 
     unit: Unit
     states: States
-    groups: Sequence[Group]
+    groups: Sequence[NumberGroup]
     known: Mapping[str, ParamOp]
 
     def apply(self, function: FuncOp) -> int:
@@ -191,7 +191,7 @@ class _Update:
         self,
         entry: OpenEntry,
         maker: BlockMaker,
-        group: Group,
+        group: NumberGroup,
         name: str,
         values: tuple[SSAValue, SSAValue, SSAValue],
         inputs: Mapping[str, SSAValue],
@@ -262,7 +262,7 @@ class _Guard:
         return new if self.fine is None else self.maker.nn("where", self.fine, new, old)
 
 
-def _note(module: ModuleOp, groups: Sequence[Group]) -> None:
+def _note(module: ModuleOp, groups: Sequence[NumberGroup]) -> None:
     first = groups[0].optimizer
     rows = tuple((g.optimizer.text, g.parameters, tuple(g.optimizer.numbers().items()), tuple(g.inputs.items())) for g in groups)
     note(module, optimizer=first.NAME, groups=rows, slots=tuple(first.slots()))

@@ -14,7 +14,7 @@ from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
 from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_INNER, WITH_WEIGHTS, Need, fill, tile_dims
 from ttc.passes.tile_to_netlist.costing import Costs, CostTemplate
 from ttc.passes.tile_to_netlist.layouts import GridLayout, chosen_layouts, divisors, largest_divisor
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused_rule, too_large
 from ttc.runtime.perf.base import OpView, Share
 
@@ -42,7 +42,7 @@ class BlockingSubject:
     weights: frozenset[int] = frozenset()
     accumulate: str = "Float32"
     readers: int = 1
-    limits: Limits = Limits()
+    limits: PlacementLimits = PlacementLimits()
 
 
 @record(slots=True)
@@ -136,7 +136,7 @@ def find(subject: BlockingSubject, target: Target) -> Blockings:
 def possible_grids(subject: BlockingSubject, target: Target) -> list[tuple[int, int]]:
     """Grids that the op could have with all that is asked but the grid itself, or else with nothing asked."""
     limits = subject.limits
-    for asked in (replace(limits, grid=None), Limits(layouts=limits.layouts, thorough=limits.thorough)):
+    for asked in (replace(limits, grid=None), PlacementLimits(layouts=limits.layouts, thorough=limits.thorough)):
         if asked == limits:
             continue
         try:

@@ -14,13 +14,13 @@ from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packe
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 
-__all__ = ["EFFORTS", "Effort", "Epoch", "Judge", "Placed", "PackingVerdict", "cut"]
+__all__ = ["EFFORTS", "Effort", "EpochRange", "Judge", "Placed", "PackingVerdict", "cut"]
 
 Window = tuple[int, int]
 
 
 @record
-class Epoch:
+class EpochRange:
     """Ops from `begin` on, placed.  cycles: estimated, of the whole epoch and the switch to it."""
 
     begin: int
@@ -28,7 +28,7 @@ class Epoch:
     cycles: float
 
 
-def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Epoch]:
+def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[EpochRange]:
     """Epochs of consecutive ops for the least estimated time of the run.  judge: says what an epoch costs; None: the quick estimate.
 
     Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
@@ -51,10 +51,10 @@ class _Search:
         self.families = self.made_families()
         self.packer = Packer(self.problem, self.effort, self.families, self.judge)
 
-    def run(self) -> list[Epoch]:
+    def run(self) -> list[EpochRange]:
         """Return the epochs of the best cuts that were found."""
         self.times = [self.bounds(begin) for begin in range(len(self.problem.nodes))]
-        best: tuple[float, list[Epoch]] = inf, []
+        best: tuple[float, list[EpochRange]] = inf, []
         for _ in range(self.effort.rounds):
             path = self.path()
             new = [window for window in path or () if window not in self.exact]
@@ -68,7 +68,7 @@ class _Search:
                 break
         return best[1] or self.from_settled()
 
-    def from_settled(self) -> list[Epoch]:
+    def from_settled(self) -> list[EpochRange]:
         """Return the best cuts of epochs that are packed already, or that hold one op."""
         for begin in range(len(self.problem.nodes)):
             self.settle((begin, begin + 1))
@@ -79,10 +79,10 @@ class _Search:
             raise Error("E0502", f"an op finds no place on the {self.problem.grid[0]} x {self.problem.grid[1]} cores")
         return self.epochs(path)
 
-    def epochs(self, path: list[Window] | tuple[()]) -> list[Epoch]:
+    def epochs(self, path: list[Window] | tuple[()]) -> list[EpochRange]:
         """Return those epochs of a path that are packed."""
         known = [(window, self.exact[window]) for window in path if window in self.exact]
-        return [Epoch(begin, verdict.ops, verdict.cycles) for (begin, _), verdict in known]
+        return [EpochRange(begin, verdict.ops, verdict.cycles) for (begin, _), verdict in known]
 
     def made_families(self) -> list[Family]:
         """Candidates by pace and by price: all, and where some read weights all the time, those that hold them."""

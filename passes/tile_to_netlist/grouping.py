@@ -13,7 +13,7 @@ from ttc.dialects.tile.base import TileOp
 
 
 @record
-class Group:
+class OpGroup:
     """The work of one netlist op.
 
     Args:
@@ -34,9 +34,9 @@ def is_literal(op: object) -> bool:
     return isinstance(op, ConstantOp) and isinstance(op.value, LiteralAttr)
 
 
-def groups(block: Block, is_view: Callable[[Operation], bool], on_host: Callable[[Operation], bool]) -> list[Group]:
+def groups(block: Block, is_view: Callable[[Operation], bool], on_host: Callable[[Operation], bool]) -> list[OpGroup]:
     """Return one group for each op that computes; views and literals are repeated in every group that reads through them."""
-    found: list[Group] = []
+    found: list[OpGroup] = []
     for op in list(block.ops)[:-1]:
         if isinstance(op, LeafOp) or is_view(op):
             continue
@@ -44,7 +44,7 @@ def groups(block: Block, is_view: Callable[[Operation], bool], on_host: Callable
     return found
 
 
-def _group(main: Operation, is_view: Callable[[Operation], bool], on_host: bool) -> Group:
+def _group(main: Operation, is_view: Callable[[Operation], bool], on_host: bool) -> OpGroup:
     members: dict[Operation, None] = {}
     inputs: dict[SSAValue, None] = {}
     pending: list[tuple[Operation, bool]] = [(main, False)]
@@ -64,7 +64,7 @@ def _group(main: Operation, is_view: Callable[[Operation], bool], on_host: bool)
         for value in op.operands:
             if not (isinstance(value.owner, Operation) and value.owner in members):
                 inputs[value] = None
-    return Group(main, tuple(members), tuple(inputs), on_host)
+    return OpGroup(main, tuple(members), tuple(inputs), on_host)
 
 
 def computed(value: SSAValue, is_view: Callable[[Operation], bool]) -> bool:
@@ -73,7 +73,7 @@ def computed(value: SSAValue, is_view: Callable[[Operation], bool]) -> bool:
     return isinstance(owner, Operation) and not isinstance(owner, LeafOp) and not is_view(owner)
 
 
-def segments(found: Sequence[Group]) -> list[list[Group]]:
+def segments(found: Sequence[OpGroup]) -> list[list[OpGroup]]:
     """Groups in an order that keeps dependences, cut where execution changes between device and host, with few changes.
 
     Everything that can run on the side at hand runs before the side changes.
@@ -81,7 +81,7 @@ def segments(found: Sequence[Group]) -> list[list[Group]]:
     mains = {group.main for group in found}
     waiting = {g.main: {v.owner for v in g.inputs if isinstance(v.owner, Operation) and v.owner in mains} for g in found}
     remaining = list(found)
-    ordered: list[list[Group]] = []
+    ordered: list[list[OpGroup]] = []
     side = remaining[0].on_host if remaining else False
     while remaining:
         segment, remaining = _run_side(remaining, waiting, side)
@@ -91,10 +91,10 @@ def segments(found: Sequence[Group]) -> list[list[Group]]:
     return ordered
 
 
-def _run_side(remaining: Iterable[Group], waiting: dict[Operation, set[Operation]], side: bool) -> tuple[list[Group], list[Group]]:
+def _run_side(remaining: Iterable[OpGroup], waiting: dict[Operation, set[Operation]], side: bool) -> tuple[list[OpGroup], list[OpGroup]]:
     """Return what can run on one side in program order, and the rest.  Program order keeps dependences, so one scan finds all."""
-    segment: list[Group] = []
-    rest: list[Group] = []
+    segment: list[OpGroup] = []
+    rest: list[OpGroup] = []
     blocked: set[Operation] = set()
     for group in remaining:
         if group.on_host == side and not (waiting[group.main] & blocked):

@@ -9,7 +9,7 @@ from math import inf, isqrt, prod
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.sizes import dealt
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 
 WORTH = 0.95
 """What part of the work of a core on fewer cores more of them must leave, to be looked at."""
@@ -29,7 +29,7 @@ class GridLayout:
     share: tuple[int, int, int]
 
 
-def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Iterator[GridLayout]:
+def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits) -> Iterator[GridLayout]:
     """Every useful way for a result to lie on a grid, upright or on its side.
 
     dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
@@ -46,7 +46,7 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> Itera
                     yield GridLayout(spread, rows, cols, (slices, share_rows, share_cols))
 
 
-def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: Limits) -> list[GridLayout]:
+def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits) -> list[GridLayout]:
     """Return the layouts that leave least to do for a core, among those on as many cores, the squarest first, if it is less than on fewer
     cores.
     """

@@ -8,7 +8,7 @@ Pair = tuple[int, int]
 
 
 @record
-class Limits:
+class PlacementLimits:
     """Limits on the candidates of an op; None: no limit.
 
     Args:

@@ -30,7 +30,7 @@ from ttc.dialects.tile.eltwise import MapOp
 from ttc.dialects.tile.shape import is_view
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.precision import chosen
-from ttc.passes.tile_to_netlist.grouping import Group, computed, groups, is_literal, is_tile_compute, segments
+from ttc.passes.tile_to_netlist.grouping import OpGroup, computed, groups, is_literal, is_tile_compute, segments
 from ttc.passes.tile_to_netlist.weights import Keys, key_of
 
 NAME = re.compile(r"[^A-Za-z0-9_]+")
@@ -172,7 +172,7 @@ class _Builder:
                 return kind
         raise Error("E0302", f"result '{port.name}' updates '{port.updates}', which is no state or parameter")
 
-    def graphs(self, name: str, parts: Sequence[Sequence[Group]], queues: dict[SSAValue, QueueOp], count: int) -> list[_Graph]:
+    def graphs(self, name: str, parts: Sequence[Sequence[OpGroup]], queues: dict[SSAValue, QueueOp], count: int) -> list[_Graph]:
         """Return a graph for each segment; values that cross a border get an edge queue."""
         made: list[_Graph] = []
         home: dict[SSAValue, _Graph] = {}
@@ -197,7 +197,7 @@ class _Builder:
         graph.values[value] = read.value
         return read.value
 
-    def op(self, graph: _Graph, group: Group, result: SSAValue, operands: Sequence[SSAValue]) -> SSAValue:
+    def op(self, graph: _Graph, group: OpGroup, result: SSAValue, operands: Sequence[SSAValue]) -> SSAValue:
         """Return one netlist op around copies of the group's members."""
         work = Block(arg_types=[v.type for v in group.inputs])
         mapper: dict[SSAValue, SSAValue] = dict(zip(group.inputs, work.args, strict=True))
@@ -219,7 +219,7 @@ class _Builder:
         graph.op.add(op)
         return op.result
 
-    def settings(self, group: Group, format_: str) -> dict[str, str]:
+    def settings(self, group: OpGroup, format_: str) -> dict[str, str]:
         """Fidelity, and the formats of intermediates and accumulation where rules or the target ask for others than Float32.
 
         format_: of the result.

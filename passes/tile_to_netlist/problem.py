@@ -9,7 +9,7 @@ from functools import cached_property
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycles, stream_load
 from ttc.runtime.perf.rates import Rates, rates_of
 
@@ -35,12 +35,12 @@ class ProblemNode:
     queue_bytes: int = 0
     result_bytes: int = 0
     stored: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: PlacementLimits = field(default_factory=PlacementLimits)
     breaks: bool = False
 
 
 @record
-class Traffic:
+class QueueTraffic:
     """Bytes that an epoch reads from queues and writes to them for each microbatch, besides weights."""
 
     read_bytes: int
@@ -96,9 +96,9 @@ class Problem:
         """Return bytes from all channels of DRAM."""
         return Stream("dram", size, size, channels=self.target.dram_channels)
 
-    def traffic(self, begin: int, longest: int) -> list[Traffic]:
+    def traffic(self, begin: int, longest: int) -> list[QueueTraffic]:
         """Return the traffic of the epochs that begin with an op, by their number of ops from 1 to at most `longest`."""
-        found: list[Traffic] = []
+        found: list[QueueTraffic] = []
         read = written = 0
         end = min(begin + longest, len(self.nodes))
         for number in range(begin, end):
@@ -109,10 +109,10 @@ class Problem:
             for source in node.reads:
                 if source >= begin and self.last_reader[source] == number and not self.nodes[source].stored:
                     written -= self.nodes[source].result_bytes
-            found.append(Traffic(read, written))
+            found.append(QueueTraffic(read, written))
         return found
 
-    def time(self, chosen: Sequence[Candidate], traffic: Traffic) -> float:
+    def time(self, chosen: Sequence[Candidate], traffic: QueueTraffic) -> float:
         """Estimated cycles of an epoch of these candidates, the switch to it included."""
         streamed = sum(c.streamed_bytes for c in chosen)
         held = sum(c.held_bytes for c in chosen)

@@ -8,7 +8,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.buffers import tile_dims
-from ttc.passes.tile_to_netlist.limits import Limits, Pair
+from ttc.passes.tile_to_netlist.limits import Pair, PlacementLimits
 from ttc.runtime.perf.base import OpView
 
 LISTED = 8
@@ -37,7 +37,7 @@ def too_large(view: OpView, refused: Sequence[TooLarge], target: Target) -> Erro
     return Error("E0502", message, hint=f"{narrower}; kernels of Buda's vocabulary (--kernels buda) take less at a time")
 
 
-def refused_rule(view: OpView, limits: Limits, refused: Sequence[TooLarge], target: Target, possible: Sequence[Pair]) -> Error:
+def refused_rule(view: OpView, limits: PlacementLimits, refused: Sequence[TooLarge], target: Target, possible: Sequence[Pair]) -> Error:
     """E0504: no candidate is as rules ask.  possible: grids of candidates without the rules."""
     wanted = limits.grid or (1, 1)
     near = min(possible, key=lambda grid: (abs(grid[0] - wanted[0]) + abs(grid[1] - wanted[1]), grid), default=None)
@@ -45,7 +45,7 @@ def refused_rule(view: OpView, limits: Limits, refused: Sequence[TooLarge], targ
     return Error("E0504", f"{view.op} cannot be placed as asked ({limits.text}): {_reason(view, limits, refused, target)}", hint=hint)
 
 
-def _reason(view: OpView, limits: Limits, refused: Sequence[TooLarge], target: Target) -> str:
+def _reason(view: OpView, limits: PlacementLimits, refused: Sequence[TooLarge], target: Target) -> str:
     if refused:
         least = min(refused, key=lambda r: r.need_bytes)
         return (
@@ -63,7 +63,7 @@ def _reason(view: OpView, limits: Limits, refused: Sequence[TooLarge], target: T
     return f"its result of {t} x {rows} x {cols} tiles would leave some of {grid} without work, or shares unequal"
 
 
-def refused_inner(view: OpView, limits: Limits, depth: int) -> Error:
+def refused_inner(view: OpView, limits: PlacementLimits, depth: int) -> Error:
     """E0504: the inner dimension is not cut as a rule asks.  depth: of it in tiles; 0: the op has none."""
     if depth == 0:
         return Error("E0504", f"{view.op} has no inner dimension to cut as asked ({limits.text})", hint="leave out u_kt")

@@ -16,7 +16,7 @@ from ttc.dialects.netlist.buda.epochs import Epoch
 from ttc.dialects.netlist.buda.roles import is_gradient
 from ttc.dialects.netlist.model import Op
 from ttc.runtime.golden.ops import OpPlans
-from ttc.runtime.golden.rams import Ram
+from ttc.runtime.golden.rams import GoldenRam
 from ttc.runtime.golden.rings import HostRing
 from ttc.runtime.machine.stepper import ResolvedSetting
 
@@ -27,14 +27,14 @@ class QueueReader:
     Without a setting, a ram is read where its pointer is; of a queue, the oldest entry is read and given up.
     """
 
-    def __init__(self, queue: HostRing | Ram, setting: ResolvedSetting | None) -> None:
+    def __init__(self, queue: HostRing | GoldenRam, setting: ResolvedSetting | None) -> None:
         self.queue = queue
         self._kept: NDArray | None = None
         self._prologue = setting is not None and setting.prologue
         self._stays = setting is not None and (setting.prologue or setting.epilogue)
         self.pops = 0
         start = None if setting is None else setting.rd_ptr_global
-        if isinstance(queue, Ram):
+        if isinstance(queue, GoldenRam):
             self._pointer = queue.read_pointer if start is None else start
             self._step = 0 if setting is None else setting.global_rdptr_autoinc
             return
@@ -60,7 +60,7 @@ class QueueReader:
 
     def finish(self) -> None:
         """Leave the pointer of a ram where it is."""
-        if isinstance(self.queue, Ram):
+        if isinstance(self.queue, GoldenRam):
             self.queue.read_pointer = self._pointer
 
 
@@ -71,7 +71,7 @@ class QueueWriter:
     microbatch.
     """
 
-    def __init__(self, queue: HostRing | Ram, setting: ResolvedSetting | None) -> None:
+    def __init__(self, queue: HostRing | GoldenRam, setting: ResolvedSetting | None) -> None:
         self.queue = queue
         self._epilogue = setting is not None and setting.epilogue
         self._pointer = queue.write_pointer if setting is None or setting.wr_ptr_global is None else setting.wr_ptr_global
@@ -115,7 +115,7 @@ class EpochRun:
         self,
         epoch: Epoch,
         settings: Mapping[str, Mapping[str, ResolvedSetting]],
-        queues: Mapping[str, HostRing | Ram],
+        queues: Mapping[str, HostRing | GoldenRam],
         sums: dict[str, NDArray | None],
         ops: OpPlans,
     ) -> None:
@@ -147,7 +147,7 @@ class EpochRun:
     def _microbatch(self) -> None:
         values: dict[str, NDArray] = {}
         for reader in self._readers.values():
-            if isinstance(reader.queue, Ram):
+            if isinstance(reader.queue, GoldenRam):
                 reader.read()
         for index, (graph, op) in enumerate(self._epoch.ops):
             inputs = [values[name] if name in values else self._readers[graph, name].read() for name in op.inputs]
@@ -182,12 +182,12 @@ class EpochRun:
                 reader.queue.pop(reader.pops)
 
 
-def _clear(settings: Mapping[str, Mapping[str, ResolvedSetting]], queues: Mapping[str, HostRing | Ram]) -> None:
+def _clear(settings: Mapping[str, Mapping[str, ResolvedSetting]], queues: Mapping[str, HostRing | GoldenRam]) -> None:
     """Let rams be zeros that are to start so."""
     for of_graph in settings.values():
         for name, setting in of_graph.items():
             queue = queues[name]
-            if setting.zero and isinstance(queue, Ram):
+            if setting.zero and isinstance(queue, GoldenRam):
                 queue.memory.clear()
 
 
@@ -209,13 +209,13 @@ def _before_finish(work: Function) -> tuple[Function, Function]:
 
 
 def _start(
-    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, ResolvedSetting], queues: Mapping[str, HostRing | Ram]
+    before: NDArray | None, names: tuple[str, ...], settings: Mapping[str, ResolvedSetting], queues: Mapping[str, HostRing | GoldenRam]
 ) -> NDArray | None:
     """What gradients are added to: the accumulator's contents if it has a prologue, nothing if it is to start from zero, else `before`."""
     for name in names:
         queue, setting = queues[name], settings.get(name)
-        if isinstance(queue, Ram) and setting is not None and setting.zero:
+        if isinstance(queue, GoldenRam) and setting is not None and setting.zero:
             return None
-        if isinstance(queue, Ram) and setting is not None and setting.prologue:
+        if isinstance(queue, GoldenRam) and setting is not None and setting.prologue:
             return queue.read(queue.read_pointer if setting.rd_ptr_global is None else setting.rd_ptr_global)
     return before

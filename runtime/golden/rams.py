@@ -97,7 +97,7 @@ class RamPieces:
         self._pieces[index] = piece
 
 
-class Ram:
+class GoldenRam:
     """One view of a memory, by the entries of its queue.  Its pointers are where the last execution left them."""
 
     def __init__(self, queue: Queue, memory: RamPieces) -> None:

@@ -26,7 +26,7 @@ from ttc.runtime.engines.reference import ReferenceEngine
 from ttc.runtime.golden.addresses import Allocation
 from ttc.runtime.golden.microbatches import EpochRun
 from ttc.runtime.golden.ops import OpPlans
-from ttc.runtime.golden.rams import Ram, RamPieces
+from ttc.runtime.golden.rams import GoldenRam, RamPieces
 from ttc.runtime.golden.records import Record, Role
 from ttc.runtime.golden.rings import HostRing
 from ttc.runtime.machine.limits import Limits, Meter
@@ -66,7 +66,7 @@ class GoldenSession(Actions):
         chosen = list(netlist.programs if programs is None else programs)
         used = [self.program(name) for name in dict.fromkeys(chosen)]
         self._read = {name for program in used for graph in executed_graphs(program) for name in _inputs(netlist, graph)}
-        self.queues: dict[str, HostRing | Ram] = {}
+        self.queues: dict[str, HostRing | GoldenRam] = {}
         self._make_queues()
         self._allocation = Allocation(netlist, used)
         self._sums: dict[str, NDArray | None] = {}
@@ -121,7 +121,7 @@ class GoldenSession(Actions):
             changed = name in written and (isinstance(queue, HostRing) or queue.memory.written)
             left = queue.left() if changed else {}
             if left:
-                yield self._record(queue.queue, "ram" if isinstance(queue, Ram) else "edge", left.items())
+                yield self._record(queue.queue, "ram" if isinstance(queue, GoldenRam) else "edge", left.items())
 
     # ---- what programs do ------------------------------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class GoldenSession(Actions):
             memories |= {view.name: memory for view in shared.views}
         for name, queue in self.netlist.queues.items():
             if queue.type == "ram":
-                self.queues[name] = Ram(queue, memories[name])
+                self.queues[name] = GoldenRam(queue, memories[name])
             elif is_host_fed(queue):
                 self.queues[name] = HostRing(queue, self.meter, source=partial(self._give, queue))
             else:
@@ -224,7 +224,7 @@ class GoldenSession(Actions):
             self._popped[queue.name] = Record(queue, "output", self._keep, self.meter)
         self._popped[queue.name].add(entry)
 
-    def _filled(self, ram: Ram) -> list[int]:
+    def _filled(self, ram: GoldenRam) -> list[int]:
         return sorted(ram.memory.filled) if ram.memory.owner is ram.queue else []
 
     def _give(self, queue: Queue, entry: int) -> NDArray:

@@ -56,7 +56,7 @@ class Waiting:
 
 
 @record
-class Head:
+class CheckpointHead:
     """What a checkpoint says of itself.
 
     Args:
@@ -85,7 +85,7 @@ def head_of(
     statics: Mapping[str, Mapping[str, int]],
     queues: tuple[Waiting, ...],
     notes: Mapping[str, Plain] = NO_NOTES,
-) -> Head:
+) -> CheckpointHead:
     """Return the head of a checkpoint of a model.  Raises E0103 for entries of text, which the format has no place for."""
     for name, value in tensors.items():
         if value.dtype.hasobject:
@@ -93,10 +93,12 @@ def head_of(
     dtypes = {name: str(value.dtype) for name, value in tensors.items()}
     parameters, states = ({n: replace(v, key=None) for n, v in found.items()} for found in (description.parameters, description.states))
     kept = {name: dict(values) for name, values in statics.items() if values}
-    return Head(FORMAT_VERSION, f"ttc {description.version}", description.model, parameters, states, dtypes, kept, queues, dict(notes))
+    return CheckpointHead(
+        FORMAT_VERSION, f"ttc {description.version}", description.model, parameters, states, dtypes, kept, queues, dict(notes)
+    )
 
 
-def write_checkpoint(path: Path, head: Head, tensors: Mapping[str, NDArray]) -> None:
+def write_checkpoint(path: Path, head: CheckpointHead, tensors: Mapping[str, NDArray]) -> None:
     """Write a checkpoint whole, or leave `path` as it was.  Tensors are written from where they are.  Raises E0103."""
     plain = {name: _plain(value) for name, value in tensors.items()}
     order = sorted(plain, key=lambda name: (-plain[name].dtype.itemsize, name))  # each is aligned to its elements
@@ -133,7 +135,7 @@ class OpenCheckpoint:
         file: what the library opened.
     """
 
-    def __init__(self, file: Any, head: Head) -> None:
+    def __init__(self, file: Any, head: CheckpointHead) -> None:
         self._file = file
         self.head = head
 
@@ -189,7 +191,7 @@ def check_header(file: Any) -> None:
         raise damaged(str(error)) from None
 
 
-def _head(opened: Any) -> Head:
+def _head(opened: Any) -> CheckpointHead:
     text = (opened.metadata() or {}).get(_KEY)
     if text is None:
         raise Error("E0807", "the file holds tensors, but is no checkpoint of ttc")
@@ -198,7 +200,7 @@ def _head(opened: Any) -> Head:
         version = raw.get("format_version") if isinstance(raw, dict) else None
         if version != FORMAT_VERSION and type(version) is int:
             raise Error("E0807", f"the checkpoint is of format version {version!s:.20}; this ttc reads version {FORMAT_VERSION}")
-        head = decode(Head, raw, "head")
+        head = decode(CheckpointHead, raw, "head")
     except (ValueError, RecursionError) as error:
         raise damaged(str(error)) from None
     except Error as error:
@@ -209,7 +211,7 @@ def _head(opened: Any) -> Head:
     return head
 
 
-def _check_model(head: Head, description: Description) -> None:
+def _check_model(head: CheckpointHead, description: Description) -> None:
     """Raises E0807 naming the first parameter or state in which the checkpoint's model is another."""
     own = head_of(description, {}, {}, ())
     for kind, there, here in (("parameter", head.parameters, own.parameters), ("state", head.states, own.states)):

@@ -12,7 +12,7 @@ from ttc.runtime.program import Plans, Program
 
 
 @record(eq=False)
-class Device:
+class MachineDevice:
     """A chip, or this machine: an engine with the plans that it has made.
 
     Args:
@@ -26,24 +26,24 @@ class Device:
     chip: int | None = None
 
     @staticmethod
-    def of(program: Program, engine: Engine | None = None, chip: int | None = None) -> Device:
+    def of(program: Program, engine: Engine | None = None, chip: int | None = None) -> MachineDevice:
         """Return a device for a program.
 
         Args:    engine: that computes; None: the one that the program was made for, with the plans that are there.
         """
         plans = program.plans if engine is None else Plans(engine, program.netlists, program.constants)
         target = program.description.options.get("target", "host")
-        return Device(str(target) if chip is None else f"{target}:{chip}", plans, chip)
+        return MachineDevice(str(target) if chip is None else f"{target}:{chip}", plans, chip)
 
-    def with_program(self, program: Program, old: Program) -> Device:
+    def with_program(self, program: Program, old: Program) -> MachineDevice:
         """Return the device with the parameters of another program; plans that read none that changed are kept."""
         if self.plans is old.plans:
-            return Device(self.name, program.plans, self.chip)
+            return MachineDevice(self.name, program.plans, self.chip)
         changed = [key for key, source in program.constants.sources.items() if old.constants.sources.get(key) is not source]
-        return Device(self.name, self.plans.with_constants(program.constants, changed), self.chip)
+        return MachineDevice(self.name, self.plans.with_constants(program.constants, changed), self.chip)
 
 
-def device_for(devices: Sequence[Device], chip: int) -> Device:
+def device_for(devices: Sequence[MachineDevice], chip: int) -> MachineDevice:
     """Return the device that runs the graphs of a chip.  Raises E0803 if there is none."""
     for device in devices:
         if device.chip is None or device.chip == chip:
@@ -51,6 +51,6 @@ def device_for(devices: Sequence[Device], chip: int) -> Device:
     raise Error("E0803", f"the session has no device for chip {chip}", hint=f"it has {', '.join(d.name for d in devices) or 'none'}")
 
 
-def plan_for(devices: Sequence[Device], chip: int, graph: str) -> Plan:
+def plan_for(devices: Sequence[MachineDevice], chip: int, graph: str) -> Plan:
     """Return the plan of a graph on the device that runs it; one that tells its jobs where somebody watches runs."""
     return watched(device_for(devices, chip).plans[graph], graph)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from numpy.typing import NDArray
 
-from ttc.runtime.machine.device import Device, plan_for
+from ttc.runtime.machine.device import MachineDevice, plan_for
 from ttc.runtime.machine.limits import UNBOUNDED, Meter
 from ttc.runtime.machine.rings import OrderedRing
 from ttc.runtime.machine.stepper import Actions, ResolvedSetting, Stepper
@@ -28,7 +28,7 @@ class Execution(Actions):
     """
 
     def __init__(
-        self, surface: Surface, cells: Cells, devices: Sequence[Device], alive: Callable[[], None], watch: Watch | None = None
+        self, surface: Surface, cells: Cells, devices: Sequence[MachineDevice], alive: Callable[[], None], watch: Watch | None = None
     ) -> None:
         self._surface = surface
         self._cells = cells

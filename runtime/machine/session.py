@@ -20,7 +20,7 @@ from ttc.runtime.arguments import check_names, entries_of, inputs_of, outputs_of
 from ttc.runtime.contract import check_values, known_values
 from ttc.runtime.devices import require_device
 from ttc.runtime.engines.base import Plan, ShortRun
-from ttc.runtime.machine.device import Device, plan_for
+from ttc.runtime.machine.device import MachineDevice, plan_for
 from ttc.runtime.machine.execution import Execution, QueueDemand, Watch
 from ttc.runtime.machine.rings import USER
 from ttc.runtime.machine.sessions import opened
@@ -28,7 +28,7 @@ from ttc.runtime.machine.stalls import stalled
 from ttc.runtime.machine.stateful import StatefulEntry, stateful_entry
 from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import UPDATES, Cells, Store, taken
-from ttc.runtime.machine.values import Values
+from ttc.runtime.machine.values import InitialValues
 from ttc.runtime.machine.watched import run_of
 from ttc.runtime.manifest import Description
 from ttc.runtime.metrics import ticks
@@ -53,11 +53,11 @@ class Session:
         number: of the device that the process takes for it, among those that it sees; None: that of its local rank.
     """
 
-    def __init__(self, program: Program, devices: Sequence[Device] | None = None, *, number: int | None = None) -> None:
+    def __init__(self, program: Program, devices: Sequence[MachineDevice] | None = None, *, number: int | None = None) -> None:
         require_device(number)
         self._initial = program
         self._surface = program.netlists.surface
-        self._given_devices = tuple(devices) if devices is not None else (Device.of(program),)
+        self._given_devices = tuple(devices) if devices is not None else (MachineDevice.of(program),)
         self._fixed = known_values(program.description.fixed_inputs)
         self._steppers = {name: Stepper(entry) for name, entry in self._surface.programs.items()}
         self._names = {name: {argument.name for argument in inputs_of(entry)} for name, entry in self._surface.programs.items()}
@@ -261,7 +261,7 @@ class Session:
     # ---- inside --------------------------------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self.values = Values(self._initial)
+        self.values = InitialValues(self._initial)
         self._store = Store(self._surface, self.values.variables)
         self._mains: dict[str, Cells] = {}
         for free in self._pool.values():

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Protocol
 from weakref import WeakSet
 
-from ttc.runtime.machine.values import Values
+from ttc.runtime.machine.values import InitialValues
 from ttc.runtime.metrics import gauge
 from ttc.runtime.tracing import on_change
 
@@ -15,7 +15,7 @@ from ttc.runtime.tracing import on_change
 class OpenSession(Protocol):
     """What is known here of a session: `ttc.runtime.machine.session.Session`."""
 
-    values: Values
+    values: InitialValues
 
     def forget_plans(self) -> None:
         """Look for each plan again at its next run."""

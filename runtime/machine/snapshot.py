@@ -18,7 +18,7 @@ from ttc.runtime.machine.rings import OrderedRing
 from ttc.runtime.machine.stepper import Stepper
 from ttc.runtime.machine.store import Cells
 from ttc.runtime.machine.surface import Surface
-from ttc.runtime.machine.values import Values
+from ttc.runtime.machine.values import InitialValues
 from ttc.runtime.machine.variables import Ram, Variable
 from ttc.runtime.program import Program
 
@@ -38,7 +38,7 @@ class Held:
 
     program: Program
     initial: Program
-    values: Values
+    values: InitialValues
     surface: Surface
     cells: Mapping[str | None, Cells]
     steppers: Mapping[str, Stepper]

@@ -12,7 +12,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.direct import DirectEntry
 from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.surface import Surface
-from ttc.runtime.machine.values import Values
+from ttc.runtime.machine.values import InitialValues
 from ttc.runtime.machine.variables import Variable
 
 
@@ -67,7 +67,7 @@ class StatefulEntry:
         return known[1]
 
 
-def stateful_entry(direct: DirectEntry, surface: Surface, values: Values) -> StatefulEntry | None:
+def stateful_entry(direct: DirectEntry, surface: Surface, values: InitialValues) -> StatefulEntry | None:
     """Return how to run such a program; None where it feeds another program, or new values must be converted."""
     if not {result.queue for result in (*direct.outputs, *direct.updates)}.issuperset(surface.graphs[direct.graph].writes):
         return None

@@ -16,7 +16,7 @@ from ttc.runtime.manifest import ManifestVariable as Described
 from ttc.runtime.program import Program
 
 
-class Values:
+class InitialValues:
     """Variables for all states, and for the parameters that programs update.
 
     Args:

@@ -15,10 +15,10 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.rule_tables import RuleTable
 from ttc.runtime.perf.base import PHASES
 from ttc.runtime.perf.functions import ENGINE
-from ttc.runtime.perf.table import Table, family, table
+from ttc.runtime.perf.table import FigureTable, family, table
 from ttc.runtime.perf.work import CoreWork, OpCycles, overlapped
 
-CYCLES: RuleTable[Callable[[CoreWork, Table], OpCycles]] = RuleTable("rule of cycles")
+CYCLES: RuleTable[Callable[[CoreWork, FigureTable], OpCycles]] = RuleTable("rule of cycles")
 """By primitive: an op of Buda's vocabulary; functions are applied to a stream of tiles."""
 
 
@@ -28,13 +28,13 @@ def core_cycles(work: CoreWork, arch: str) -> OpCycles:
     return modelled(work, table(arch))
 
 
-def modelled(work: CoreWork, figures: Table) -> OpCycles:
+def modelled(work: CoreWork, figures: FigureTable) -> OpCycles:
     """Return the cycles of one core's work, modelled under given figures.  Raises E0901 for a primitive without a rule."""
     return CYCLES[work.op](work, figures)
 
 
 @CYCLES.rule(*ENGINE)
-def cycles_of_stream(work: CoreWork, f: Table) -> OpCycles:
+def cycles_of_stream(work: CoreWork, f: FigureTable) -> OpCycles:
     """Return a function of each tile: nop, unary, binary, quantization, splice."""
     n, blocks = work.ublock_tiles, work.blocks
     block, tile = math_of(work, f)
@@ -46,7 +46,7 @@ def cycles_of_stream(work: CoreWork, f: Table) -> OpCycles:
     return _joined(work, f, math, unpack, work.tiles * f["stream.tile"], operands, work.tiles)
 
 
-def _through_register(work: CoreWork, f: Table, engines: tuple[float, float, float], size: float) -> OpCycles:
+def _through_register(work: CoreWork, f: FigureTable, engines: tuple[float, float, float], size: float) -> OpCycles:
     """Both operands pass one unpacker into the destination register, where the vector engine computes: these overlap less."""
     math, unpack, pack = engines
     unpack = max(unpack, size / f["stream.pipe"])
@@ -55,7 +55,7 @@ def _through_register(work: CoreWork, f: Table, engines: tuple[float, float, flo
 
 
 @CYCLES.rule("reduce")
-def cycles_of_reduce(work: CoreWork, f: Table) -> OpCycles:
+def cycles_of_reduce(work: CoreWork, f: FigureTable) -> OpCycles:
     """Return the maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along z."""
     if work.dim == "z":
         return _reduce_z(work, f)
@@ -68,7 +68,7 @@ def cycles_of_reduce(work: CoreWork, f: Table) -> OpCycles:
     return _joined(work, f, math, work.tiles * f["stream.tile"], pack, [work.tiles * _bytes(work.inputs[0]) * faster], results * width)
 
 
-def _reduce_z(work: CoreWork, f: Table) -> OpCycles:
+def _reduce_z(work: CoreWork, f: FigureTable) -> OpCycles:
     """The first of z tiles is copied to the destination register, each other one read beside it and compared."""
     size = _bytes(work.inputs[0])
     compared = (work.z - 1) * (f["reduce_z.tile"] + size / f["reduce_z.read"])
@@ -79,7 +79,7 @@ def _reduce_z(work: CoreWork, f: Table) -> OpCycles:
 
 
 @CYCLES.rule("matmul")
-def cycles_of_matmul(work: CoreWork, f: Table) -> OpCycles:
+def cycles_of_matmul(work: CoreWork, f: FigureTable) -> OpCycles:
     """Tile products over K; partial sums are reloaded for every outer block of K, or added in L1."""
     (m_k, u_kt), (rt, ct), blocks = work.inner, work.ublock, work.blocks
     n, kind = rt * ct, family(work.intermediate)
@@ -93,7 +93,7 @@ def cycles_of_matmul(work: CoreWork, f: Table) -> OpCycles:
     return _finished(work, f, (math, unpack + reload_, pack + reload_, core), _operands(work, f), work.tiles)
 
 
-def _accumulated(work: CoreWork, f: Table, math: float, unpack: float, pack: float) -> OpCycles:
+def _accumulated(work: CoreWork, f: FigureTable, math: float, unpack: float, pack: float) -> OpCycles:
     """Partial sums added in L1: the packer, which shares L1 with the unpackers, works in every outer block of K."""
     kind, n, m_k = family(work.intermediate), work.ublock_tiles, work.inner[0]
     sums = work.blocks * m_k * (f.best("l1_acc", "block", kind) + n * f.best("l1_acc", "tile", kind))
@@ -102,7 +102,7 @@ def _accumulated(work: CoreWork, f: Table, math: float, unpack: float, pack: flo
     return _finished(work, f, (math, unpack, max(sums, pack) + last, core), _operands(work, f), work.tiles)
 
 
-def _operands(work: CoreWork, f: Table) -> list[float]:
+def _operands(work: CoreWork, f: FigureTable) -> list[float]:
     """Return bytes of both operands of a product, as many more as their pipes are slower than those of a stream."""
     (m, n), (rt, ct), k_tiles = work.mblock, work.ublock, work.inner[0] * work.inner[1]
     slower = work.t * k_tiles * f["stream.pipe"] / f["matmul.pipe"]
@@ -110,7 +110,7 @@ def _operands(work: CoreWork, f: Table) -> list[float]:
 
 
 @CYCLES.rule("sparse_matmul")
-def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
+def cycles_of_sparse_matmul(work: CoreWork, f: FigureTable) -> OpCycles:
     """Decoding of strips and blocks, products with the tiles that are not zero, reloads of partial sums."""
     strips, ublocks, tiles = work.sparse or (1, 1, 1)
     (rt, ct), (m, n) = work.ublock, work.mblock
@@ -122,7 +122,7 @@ def cycles_of_sparse_matmul(work: CoreWork, f: Table) -> OpCycles:
 
 
 @CYCLES.rule("depthwise")
-def cycles_of_depthwise(work: CoreWork, f: Table) -> OpCycles:
+def cycles_of_depthwise(work: CoreWork, f: FigureTable) -> OpCycles:
     """Return a product with a diagonal tile a tap."""
     taps, n = work.inner[0], work.ublock_tiles
     math = work.blocks * (taps * (f["depthwise.block"] + n * f["depthwise.product"] * PHASES[work.fidelity]) + n * after(work, f))
@@ -131,7 +131,7 @@ def cycles_of_depthwise(work: CoreWork, f: Table) -> OpCycles:
     return _joined(work, f, math, unpack, pack, [work.tiles * taps * _bytes(work.inputs[0])], work.tiles)
 
 
-def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
+def math_of(work: CoreWork, f: FigureTable) -> tuple[float, float]:
     """Return cycles of a ublock and of a tile of a function, in its variant; a copy has none besides its stream's."""
     if work.op == "nop":
         return 0.0, 0.0
@@ -142,7 +142,7 @@ def math_of(work: CoreWork, f: Table) -> tuple[float, float]:
     return block, f["vector.tile"] + tile * f[f"vector.{work.vector}"]
 
 
-def after(work: CoreWork, f: Table) -> float:
+def after(work: CoreWork, f: FigureTable) -> float:
     """Return cycles for each tile of the functions that are applied to the result in the destination register."""
     variants = ("approx",) if work.approximate else ()
     return sum(f.best(name, "tile", *variants) for name in work.then if name != "nop")
@@ -152,17 +152,19 @@ def _formats(work: CoreWork) -> tuple[str, ...]:
     return ("int8",) if any(family(name) == "int8" for name in work.inputs) else ()
 
 
-def _handshakes(work: CoreWork, f: Table, blocks: float, tiles: float) -> float:
+def _handshakes(work: CoreWork, f: FigureTable, blocks: float, tiles: float) -> float:
     """Return cycles of the engines' handing blocks of so many tiles to each other, and of moving the tiles themselves."""
     formats = _formats(work)
     return blocks * (f.best("stream", "block", *formats) + tiles * f.best("stream", "tile", *formats))
 
 
-def _joined(work: CoreWork, f: Table, math: float, unpack: float, pack: float, operands: Sequence[float], tiles: float) -> OpCycles:
+def _joined(work: CoreWork, f: FigureTable, math: float, unpack: float, pack: float, operands: Sequence[float], tiles: float) -> OpCycles:
     return _finished(work, f, (math, unpack, pack, overlapped(math, unpack, pack)), operands, tiles)
 
 
-def _finished(work: CoreWork, f: Table, engines: tuple[float, float, float, float], operands: Sequence[float], tiles: float) -> OpCycles:
+def _finished(
+    work: CoreWork, f: FigureTable, engines: tuple[float, float, float, float], operands: Sequence[float], tiles: float
+) -> OpCycles:
     """With the start of an input, and the pipes beside the engines.
 
     engines: cycles of math, unpack, pack, and of all three.  operands: bytes of each stream that comes in.  tiles: of the result.

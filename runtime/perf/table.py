@@ -37,7 +37,7 @@ class Figure:
     origin: str
 
 
-class Table:
+class FigureTable:
     """Figures by name, such as `exp.approx.tile`: an op, its variants, and what is counted."""
 
     def __init__(self, arch: str, figures: Mapping[str, Figure]) -> None:
@@ -58,15 +58,15 @@ class Table:
         return self[self._names[key]]
 
 
-def parse_table(raw: dict[str, Any], base: Table | None = None) -> Table:
+def parse_table(raw: dict[str, Any], base: FigureTable | None = None) -> FigureTable:
     """Return a table from its TOML form, on top of another one whose figures it does not repeat."""
     figures = dict(base.figures) if base is not None else {}
     figures.update({name: Figure(float(f["value"]), str(f["unit"]), str(f["origin"])) for name, f in raw.get("figures", {}).items()})
-    return Table(str(raw["arch"]), figures)
+    return FigureTable(str(raw["arch"]), figures)
 
 
 @cache
-def table(arch: str) -> Table:
+def table(arch: str) -> FigureTable:
     """Figures of an architecture; those of the one it is `like` where it has none, and of wormhole_b0 where nothing is known of it."""
     file = resources.files("ttc.runtime.perf") / "data" / "ops" / f"{arch}.toml"
     if not arch.isidentifier() or not file.is_file():

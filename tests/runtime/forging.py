@@ -11,7 +11,7 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 from ttc.runtime import archive as archive_module
 from ttc.runtime.loader import load
-from ttc.runtime.zip_format import Entry, central_header, end_records, local_header
+from ttc.runtime.zip_format import ZipEntry, central_header, end_records, local_header
 
 Members = list[tuple[str, bytes]]
 """Names and bytes of an archive's members."""
@@ -41,7 +41,7 @@ def forge(
     contents.append(("manifest.json", json.dumps(manifest).encode()))
     data, entries = b"", []
     for name, member in contents:
-        entry = Entry(name, len(member), zlib.crc32(member), len(data))
+        entry = ZipEntry(name, len(member), zlib.crc32(member), len(data))
         data += local_header(entry) + member
         entries.append(entry)
     directory = b"".join(map(central_header, entries))

@@ -8,13 +8,13 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime import zip_format
-from ttc.runtime.zip_format import Entry, central_header, check_layout, end_records, local_header, read_directory
+from ttc.runtime.zip_format import ZipEntry, central_header, check_layout, end_records, local_header, read_directory
 
 
 def build(contents: dict[str, bytes], comment: bytes = b"seal") -> bytes:
     data, entries = b"", []
     for name, member in contents.items():
-        entries.append(Entry(name, len(member), zlib.crc32(member), len(data)))
+        entries.append(ZipEntry(name, len(member), zlib.crc32(member), len(data)))
         data += local_header(entries[-1]) + member
     directory = b"".join(map(central_header, entries))
     return data + directory + end_records(len(entries), len(data), len(directory), comment)
@@ -36,7 +36,7 @@ def test_members_are_found_where_they_were_put(limit: int, monkeypatch: pytest.M
 
 
 def test_headers_of_huge_members_are_aligned():
-    entry = Entry("tensors/0001.bin", 5 << 30, 1, (9 << 30) + 7)
+    entry = ZipEntry("tensors/0001.bin", 5 << 30, 1, (9 << 30) + 7)
     assert entry.data_offset % 64 == 0
     assert len(local_header(entry)) == entry.data_offset - entry.offset
     assert len(central_header(entry)) == 46 + len(entry.name) + 28
@@ -47,8 +47,8 @@ def test_gaps_and_overlaps_are_refused():
     entries = list(read_directory(memoryview(data)).entries.values())
     first, second = entries[0], entries[1]
     for moved in (
-        Entry(second.name, second.size, second.crc, first.offset),
-        Entry(second.name, second.size, second.crc, second.offset + 64),
+        ZipEntry(second.name, second.size, second.crc, first.offset),
+        ZipEntry(second.name, second.size, second.crc, second.offset + 64),
     ):
         directory = b"".join(map(central_header, [first, moved, *entries[2:]]))
         forged = memoryview(data[: entries[-1].end] + directory + end_records(4, entries[-1].end, len(directory), b""))

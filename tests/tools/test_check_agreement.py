@@ -15,7 +15,7 @@ from random_models import random_model
 from real_catalogue import Model
 from ttc.dialects.core.errors import Error
 from ttc.options import CompileOptions
-from ttc.reports.readiness import Findings, check
+from ttc.reports.readiness import ReadinessFindings, check
 
 MODELS = 30
 
@@ -57,7 +57,7 @@ def test_real_models_are_compiled_for_the_arrays_beside_them(
 def test_a_disagreement_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx.save(random_model(Random("agree"))[0], tmp_path / "m.onnx")
 
-    def wrong(path: Path, options: CompileOptions) -> Findings:
+    def wrong(path: Path, options: CompileOptions) -> ReadinessFindings:
         check(path, options)
         raise Error("E0901", "made up")
 

@@ -16,7 +16,7 @@ from ttc.options import STAGES, CompileOptions
 if TYPE_CHECKING:
     from ttc.exporters.refusals import RefusedOp
     from ttc.importers.common.unsupported import Refusal
-    from ttc.reports.readiness import Findings, HostOp
+    from ttc.reports.readiness import HostOp, ReadinessFindings
 
 FAILED = 2
 """Exit status of a model that does not compile."""
@@ -77,7 +77,7 @@ def _check_export(console: Console, model: Path, name: str, options: CompileOpti
     return FAILED if refused else 0
 
 
-def document(name: str, options: CompileOptions, found: Findings) -> dict[str, Any]:
+def document(name: str, options: CompileOptions, found: ReadinessFindings) -> dict[str, Any]:
     """Return the findings of a check as a dictionary for JSON."""
     facts = found.facts
     return {
@@ -106,7 +106,7 @@ def _error(error: Error) -> dict[str, str | None]:
     return {"code": error.code, "message": error.message, "where": error.where, "hint": error.hint}
 
 
-def _flops(found: Findings) -> dict[str, Any] | None:
+def _flops(found: ReadinessFindings) -> dict[str, Any] | None:
     """Shares on the device and in host segments; of what could be imported, if that is not all."""
     if found.flops is None:
         return None
@@ -138,7 +138,7 @@ def needed(row: Refusal, wanted: tuple[str, ...]) -> str:
 # ---- text -----------------------------------------------------------------------------------------------------------------------------
 
 
-def _print(console: Console, model: Path, options: CompileOptions, found: Findings) -> None:
+def _print(console: Console, model: Path, options: CompileOptions, found: ReadinessFindings) -> None:
     from ttc.importers.common.likely_shapes import flags_text
 
     if not console.quiet:
@@ -160,7 +160,7 @@ def _print(console: Console, model: Path, options: CompileOptions, found: Findin
             console.say(f"flags that would help: {' '.join(found.flags)}")
 
 
-def _print_facts(console: Console, model: Path, found: Findings) -> None:
+def _print_facts(console: Console, model: Path, found: ReadinessFindings) -> None:
     facts = found.facts
     opsets = ", ".join(f"{domain} {version}" for domain, version in facts.opsets.items())
     console.say(f"{model.name}: {facts.kind}{f', opset {opsets}' if opsets else ''}, {size_text(found.file_bytes)}")
@@ -173,7 +173,7 @@ def _print_facts(console: Console, model: Path, found: Findings) -> None:
     console.say(f"{facts.weights} weights: {facts.weight_elements} numbers, {size_text(facts.weight_bytes)}")
 
 
-def _print_inputs(console: Console, found: Findings) -> None:
+def _print_inputs(console: Console, found: ReadinessFindings) -> None:
     for item in found.facts.inputs or ():
         dims = ", ".join(str(dim) if dim != "" else "?" for dim in item.dims)
         assumed = found.assumed.get(item.name)
@@ -182,7 +182,7 @@ def _print_inputs(console: Console, found: Findings) -> None:
         console.say(f"input {item.name}: {item.dtype}[{dims}]{taken}")
 
 
-def _print_unsupported(console: Console, found: Findings) -> None:
+def _print_unsupported(console: Console, found: ReadinessFindings) -> None:
     if not found.refusals:
         return
     nodes = sum(len(row.nodes) for row in found.refusals)
@@ -191,7 +191,7 @@ def _print_unsupported(console: Console, found: Findings) -> None:
     console.table(["op", "domain", "count", "nodes", "why", "needed"], rows, prose=True)
 
 
-def _print_shares(console: Console, found: Findings) -> None:
+def _print_shares(console: Console, found: ReadinessFindings) -> None:
     shares = _flops(found)
     if shares is None:
         return

@@ -17,7 +17,7 @@ from ttc.settings.loop_options import AUTO, LoopOptions
 if TYPE_CHECKING:
     from ttc.runtime.machine.session import Session
     from ttc.train.log import LogLine
-    from ttc.train.loop import Run
+    from ttc.train.loop import TrainingRun
     from ttc.train.start import Start
 
 
@@ -129,7 +129,7 @@ def _print(console: Console, begun: Start, lines: list[LogLine], *, as_json: boo
         _say(console, run, lines)
 
 
-def _say(console: Console, run: Run, lines: list[LogLine]) -> None:
+def _say(console: Console, run: TrainingRun, lines: list[LogLine]) -> None:
     """A row an epoch."""
     if not lines:
         console.say(f"nothing to do: all {run.total} updates were done")

@@ -54,7 +54,7 @@ def command(console: Console, archive: Path | None, other: Path | None, **asked:
 
 def _write(console: Console, archive: Path | None, other: Path | None, asked: dict[str, Any]) -> int:
     from ttc.inputs.files import require_input, require_output, write_bytes
-    from ttc.view.document import View, document, opened
+    from ttc.view.document import ViewParts, document, opened
     from ttc.view.dumped_passes import DumpedPasses
     from ttc.view.page import page
 
@@ -69,7 +69,7 @@ def _write(console: Console, archive: Path | None, other: Path | None, asked: di
     layers = profile = None
     if first is not None and (asked["check"] is not None or asked["profile"]):
         layers, profile = _runs(console, first.path, asked)
-    text = page(document(View(first, passes, second, layers, profile, title=named.name.removesuffix(".tti")))).encode()
+    text = page(document(ViewParts(first, passes, second, layers, profile, title=named.name.removesuffix(".tti")))).encode()
     write_bytes(output, text)
     if not console.quiet:
         console.say(f"{output}: {len(text) / 1e6:.1f} MB")

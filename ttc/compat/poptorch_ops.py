@@ -12,7 +12,7 @@ import torch
 
 from ttc.compat.names import ignored
 from ttc.dialects.core.errors import Error
-from ttc.marks.readings import Reading
+from ttc.marks.readings import ProbeReading
 
 _FLOATS: dict[str, Callable[[int], dict[str, Any]]] = {
     "auto": lambda _digits: {},
@@ -34,13 +34,13 @@ def printer(
     separator: str = " ",
     open_char: str = "[",
     close_char: str = "]",
-) -> Callable[[Reading], None]:
+) -> Callable[[ProbeReading], None]:
     """Return what prints readings of a probe to the standard error output in PopTorch's settings.  Raises E0101 for an unknown format."""
     if float_format not in _FLOATS:
         raise Error("E0101", f"float_format cannot be '{str(float_format)[:40]}'", hint=", ".join(_FLOATS))
     style = {"threshold": summarise_threshold, "edgeitems": edge_items, "max_line_width": max_line_width, "precision": digits}
 
-    def write(reading: Reading) -> None:
+    def write(reading: ProbeReading) -> None:
         if not print_gradient and reading.name.endswith("_gradient"):
             return
         text = np.array2string(reading.value, separator=separator, **style, **_FLOATS[float_format](digits))

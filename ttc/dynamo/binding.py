@@ -31,7 +31,7 @@ _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
-class Parameter(NamedTuple):
+class BoundParameter(NamedTuple):
     """A tensor of the model: its name in the program, and the position of the placeholder that gives it."""
 
     name: str
@@ -111,7 +111,7 @@ class Binding:
         build: Build,
         sources: Mapping[str, TensorSource],
         description: Description,
-        parameters: Sequence[Parameter],
+        parameters: Sequence[BoundParameter],
         given: Sequence[Any],
         baked: frozenset[str],
     ) -> None:

@@ -10,7 +10,7 @@ from ttc.dialects.core.records import record
 from ttc.dynamo.draws import Draw, take_out
 from ttc.dynamo.graph import check_devices
 from ttc.dynamo.results import ComputedOutput, GivenOutput
-from ttc.dynamo.session import Job, Placeholder, compiled_package, outputs_of_graph, placed_for
+from ttc.dynamo.session import GraphJob, Placeholder, compiled_package, outputs_of_graph, placed_for
 from ttc.dynamo.settings import Settings
 from ttc.importers.torch.graphs import Input
 from ttc.passes.emit import Package
@@ -41,7 +41,7 @@ def freeze(graph: fx.GraphModule, name: str, settings: Settings) -> FrozenGraph:
     check_devices(graph)
     placeholders = [Placeholder(node.name, held=False) for node in graph.graph.find_nodes(op="placeholder")]
     draws = take_out(graph)
-    job = Job(graph, name, placeholders).with_drawn()
+    job = GraphJob(graph, name, placeholders).with_drawn()
     outputs = outputs_of_graph(graph)
     if not any(isinstance(output, ComputedOutput) for output in outputs):
         return FrozenGraph(None, len(placeholders), {}, outputs, draws)

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from ttc.dialects.core.errors import Error
 from ttc.dynamo.binding import Changed, Outdated
 from ttc.dynamo.draws import Draw, take_out
-from ttc.dynamo.session import CompiledGraph, Job, Placeholder
+from ttc.dynamo.session import CompiledGraph, GraphJob, Placeholder
 from ttc.dynamo.settings import Settings
 from ttc.dynamo.shared import compiled_graph
 from ttc.importers.common.unsupported import UnsupportedOps
@@ -85,7 +85,7 @@ class AtenGraph:
                 _MISSES.add()
                 self._make_room()
                 graph = _with_sizes(self._graph, given) if self._open else self._graph
-                case = _Case(Job(graph, self._name, self._placeholders), self._settings)
+                case = _Case(GraphJob(graph, self._name, self._placeholders), self._settings)
             else:
                 _hit()
             self._cases[sizes] = case
@@ -105,7 +105,7 @@ class AtenGraph:
 class _Case:
     """A graph for one set of sizes."""
 
-    def __init__(self, job: Job, settings: Settings) -> None:
+    def __init__(self, job: GraphJob, settings: Settings) -> None:
         self._job = self._first = job
         self._holds_all = False
         self._settings = settings

@@ -14,7 +14,7 @@ from ttc.compiler.driver import compile_source
 from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.dynamo.binding import Binding, Build, Parameter
+from ttc.dynamo.binding import Binding, BoundParameter, Build
 from ttc.dynamo.results import ComputedOutput, GivenOutput
 from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import unusual_stride
@@ -45,7 +45,7 @@ class Placeholder:
 
 
 @record
-class Job:
+class GraphJob:
     """A graph to compile, with its placeholders.
 
     Args:
@@ -58,7 +58,7 @@ class Job:
     name: str
     placeholders: Sequence[Placeholder]
 
-    def with_drawn(self) -> Job:
+    def with_drawn(self) -> GraphJob:
         """Return the job with the placeholders of random numbers, which the graph has behind all others."""
         nodes = self.graph.graph.find_nodes(op="placeholder")[len(self.placeholders) :]
         return replace(self, placeholders=(*self.placeholders, *(Placeholder(node.name, held=False) for node in nodes)))
@@ -67,7 +67,7 @@ class Job:
 class CompiledGraph:
     """A compiled graph that PyTorch calls.  Thread-safe."""
 
-    def __init__(self, job: Job, given: Sequence[Any], settings: Settings) -> None:
+    def __init__(self, job: GraphJob, given: Sequence[Any], settings: Settings) -> None:
         """given: values of the placeholders, drawn ones included.  Raises Error as compiling does."""
         self._outputs = outputs_of_graph(job.graph)
         self._binding: Binding | None = None
@@ -78,7 +78,7 @@ class CompiledGraph:
         placed = placed_for(job, given)
         package, baked = compiled_package(job, placed, self._outputs, settings)
         self.is_general = not baked
-        held = [Parameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, ModelTensor)]
+        held = [BoundParameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, ModelTensor)]
         self._binding = Binding(_builder(package, settings), package.tensors, package.description, held, given, baked)
         wanted = {argument.name for argument in inputs_of(self._binding.unbound.entry("forward"))}
         self._inputs = [(p.name, i, p.spec.dtype) for i, p in enumerate(placed) if isinstance(p, Input) and p.name in wanted]
@@ -108,7 +108,7 @@ def outputs_of_graph(graph: fx.GraphModule) -> list[GivenOutput | ComputedOutput
     return found
 
 
-def placed_for(job: Job, given: Sequence[Any]) -> list[Placed]:
+def placed_for(job: GraphJob, given: Sequence[Any]) -> list[Placed]:
     """Return what each placeholder is to the importer.  Memory that two of them show is bound for the first; the other is an input."""
     found: list[Placed] = []
     seen: set[tuple[object, ...]] = set()
@@ -123,7 +123,7 @@ def placed_for(job: Job, given: Sequence[Any]) -> list[Placed]:
     return found
 
 
-def compiled_package(job: Job, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
+def compiled_package(job: GraphJob, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
     """Return the netlist with its tensors, and the names of parameters whose values went into it."""
     wanted: dict[str, None] = {}
     results: list[GraphOutput | None] = []

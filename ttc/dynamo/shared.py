@@ -12,13 +12,13 @@ from weakref import WeakValueDictionary
 import torch
 from torch import fx
 
-from ttc.dynamo.session import CompiledGraph, Job
+from ttc.dynamo.session import CompiledGraph, GraphJob
 from ttc.dynamo.settings import Settings
 
 _COMPILED: WeakValueDictionary[object, CompiledGraph] = WeakValueDictionary()
 
 
-def compiled_graph(job: Job, given: Sequence[Any], settings: Settings) -> CompiledGraph:
+def compiled_graph(job: GraphJob, given: Sequence[Any], settings: Settings) -> CompiledGraph:
     """Return the compiled form of a graph, made if there is none.  Raises as compiling does.
 
     given: values of the placeholders, drawn ones included.
@@ -32,7 +32,7 @@ def compiled_graph(job: Job, given: Sequence[Any], settings: Settings) -> Compil
     return found
 
 
-def _signature(job: Job, given: Sequence[Any], settings: Settings) -> object | None:
+def _signature(job: GraphJob, given: Sequence[Any], settings: Settings) -> object | None:
     """What determines the compiled form; None for a graph with constants of its own, or that holds tensors which nothing tells apart."""
     if settings.debug.dump is not None:  # which asks for files of this graph
         return None

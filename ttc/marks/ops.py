@@ -8,7 +8,7 @@ import torch
 from torch.fx.node import has_side_effect
 
 from ttc.dialects.core.errors import Error
-from ttc.marks.readings import Reading, Sink, show, watch
+from ttc.marks.readings import ProbeReading, Sink, show, watch
 
 REDUCTIONS = ("none", "mean", "sum")
 """Ways to reduce a marked loss."""
@@ -22,7 +22,8 @@ def probe(x: torch.Tensor, name: str, *, sink: Sink = "print", only_bad: bool = 
     Args:
         x: any tensor.
         name: that values are shown under.
-        sink: print: the standard error output; a function that is called with a `Reading`; or the path of a file that lines are added to.
+        sink: print: the standard error output; a function that is called with a `ProbeReading`; or the path of a file to which lines are
+            added.
         only_bad: whether values are shown that hold a NaN or an infinity, and no others.
     Raises: E0101 for a name or a sink that cannot be.
     """
@@ -47,7 +48,7 @@ def mark_loss(x: torch.Tensor, reduction: str = "none") -> torch.Tensor:
 
 @torch.library.custom_op("ttc::probe", mutates_args=())
 def _probe(x: torch.Tensor, name: str) -> torch.Tensor:
-    show(Reading(name, x.detach().clone().numpy() if x.dtype != torch.bfloat16 else x.detach().float().numpy()))
+    show(ProbeReading(name, x.detach().clone().numpy() if x.dtype != torch.bfloat16 else x.detach().float().numpy()))
     return x.clone()
 
 

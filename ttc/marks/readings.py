@@ -21,7 +21,7 @@ from ttc.dialects.nn.kernels.probe import OUTPUT
 
 
 @record(eq=False)
-class Reading:
+class ProbeReading:
     """A value that a probe has seen.
 
     Args:
@@ -54,7 +54,7 @@ class Reading:
         return f"{head}\n{np.array2string(self.value, threshold=1000, edgeitems=3)}"
 
 
-Sink: TypeAlias = "Callable[[Reading], None] | str | os.PathLike[str]"
+Sink: TypeAlias = "Callable[[ProbeReading], None] | str | os.PathLike[str]"
 """What gets readings: `print`, a function, or the path of a file that lines are added to."""
 
 
@@ -99,7 +99,7 @@ def reading_at(**place: int) -> Iterator[None]:
         _PLACE.reset(before)
 
 
-def show(reading: Reading) -> None:
+def show(reading: ProbeReading) -> None:
     """Give a reading to the sink of its probe; one that nobody watches is printed.  Raises E0103 for a file that cannot be written."""
     if reading.microbatch is None and _PLACE.get():
         reading = replace(reading, **_PLACE.get())
@@ -133,5 +133,5 @@ def show_outputs(
     for name, value in outputs.items():
         if name.startswith(OUTPUT):
             label, _, number = name.removeprefix(OUTPUT).partition("#")
-            show(Reading(label, np.array(value), microbatch + int(number or 0), replica, stage))
+            show(ProbeReading(label, np.array(value), microbatch + int(number or 0), replica, stage))
     return {name: value for name, value in outputs.items() if not name.startswith(OUTPUT)}

@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, mean_pool, pool, transposed_convolution
-from ttc.importers.common.windows import Window, flat_window
+from ttc.importers.common.windows import SpatialWindow, flat_window
 from ttc.ops.tracing import Operand, Tensor, made
 
 Sizes: TypeAlias = "int | Sequence[int]"
@@ -25,7 +25,7 @@ def _each(values: Sizes, rank: int, what: str) -> tuple[int, ...]:
     return found
 
 
-def _window(b: Builder, x: SSAValue, kernel: tuple[int, ...], stride: Sizes, padding: Padding, dilation: Sizes) -> Window:
+def _window(b: Builder, x: SSAValue, kernel: tuple[int, ...], stride: Sizes, padding: Padding, dilation: Sizes) -> SpatialWindow:
     rank = len(kernel)
     strides, dilations = _each(stride, rank, "stride"), _each(dilation, rank, "dilation")
     if isinstance(padding, str):
@@ -152,7 +152,7 @@ def _conv_transpose(rank: int) -> ConvTranspose:
 conv1d_transpose, conv2d_transpose, conv3d_transpose = _conv_transpose(1), _conv_transpose(2), _conv_transpose(3)
 
 
-class Pool(Protocol):
+class SpatialPool(Protocol):
     """A pool over as many spatial dimensions as its name says."""
 
     def __call__(
@@ -184,7 +184,7 @@ def _pooled(
     return made(node, name, [x], apply)
 
 
-def _max_pool(rank: int) -> Pool:
+def _max_pool(rank: int) -> SpatialPool:
     def apply(
         x: Operand,
         kernel: Sizes,
@@ -238,7 +238,7 @@ def _avg_pool(rank: int) -> MeanPool:
         channel_last: bool = False,
         name: str | None = None,
     ) -> Tensor:
-        def rule(b: Builder, x: SSAValue, win: Window) -> SSAValue:
+        def rule(b: Builder, x: SSAValue, win: SpatialWindow) -> SSAValue:
             return mean_pool(b, x, win, ceil=ceil_mode, include_pad=count_include_pad, divisor=divisor)
 
         return _pooled(apply.__name__, name, x, rank, channel_last, (kernel, stride, padding, 1), rule)

@@ -12,7 +12,7 @@ from ttc.importers.common.builder import Builder
 from ttc.ops.tracing import Operand, Tensor, made, made_all
 
 
-class Reduce(Protocol):
+class ReduceFunction(Protocol):
     """A function over dimensions: all of them unless axes are given."""
 
     def __call__(
@@ -25,7 +25,7 @@ def _axes(b: Builder, x: SSAValue, axes: int | Sequence[int] | None) -> tuple[in
     return axes_in(tuple(given), b.rank(x))
 
 
-def _reduce(op: str, doc: str) -> Reduce:
+def _reduce(op: str, doc: str) -> ReduceFunction:
     def apply(x: Operand, axes: int | Sequence[int] | None = None, *, keepdims: bool = False, name: str | None = None) -> Tensor:
         return made(op, name, [x], lambda b, x: b.nn(op, x, axes=_axes(b, x, axes), keepdims=keepdims))
 

@@ -27,7 +27,7 @@ def room_for(sizes: Mapping[str, int]) -> int:
     return sum(_aligned(size) for size in sizes.values())
 
 
-class Arena:
+class SharedArena:
     """A range of shared memory, in which arrays lie one after another.
 
     Args:
@@ -41,13 +41,13 @@ class Arena:
         self._map = mmap.mmap(descriptor, size_bytes)
 
     @staticmethod
-    def new(size_bytes: int) -> Arena:
+    def new(size_bytes: int) -> SharedArena:
         """Make an arena.  Raises E0104 where the system has no such memory."""
         size = max(size_bytes, mmap.PAGESIZE)
         try:
             descriptor = os.memfd_create("ttc", os.MFD_CLOEXEC)
             os.ftruncate(descriptor, size)
-            return Arena(descriptor, size)
+            return SharedArena(descriptor, size)
         except (OSError, AttributeError) as error:
             raise Error("E0104", f"there is no shared memory of {size} bytes: {error}") from None
 

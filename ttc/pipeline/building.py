@@ -19,7 +19,7 @@ from ttc.pipeline.compiled_stage import CompiledStage
 from ttc.pipeline.device import Device, device_of
 from ttc.pipeline.keeping import KeepingSession
 from ttc.pipeline.modules import program_for
-from ttc.pipeline.rates import Rates, instance_for, made_by
+from ttc.pipeline.rates import StageRates, instance_for, made_by
 from ttc.pipeline.remote import RemoteSession
 from ttc.pipeline.stage import Arrays, Stage
 from ttc.pipeline.verified import BOUNDS, Verdict, VerifiedStage, Verify
@@ -27,7 +27,7 @@ from ttc.runtime.machine.session import Session
 
 
 @record(eq=False)
-class Plan:
+class GivenStage:
     """A stage as its user gives it.
 
     Args:
@@ -40,7 +40,7 @@ class Plan:
 
 
 @record(eq=False)
-class Settings:
+class SharedSettings:
     """What all stages of a pipeline have in common.
 
     Args:
@@ -61,7 +61,7 @@ class Settings:
     threads: int | None
 
 
-def plans_of(stages: Iterable[Any]) -> list[Plan]:
+def plans_of(stages: Iterable[Any]) -> list[GivenStage]:
     """Return the stages of a pipeline, with names of their own.  Raises E0101 for what is no pair of a device and a module."""
     pairs: list[tuple[Device, Any]] = []
     places: dict[str, Device] = {}
@@ -74,10 +74,10 @@ def plans_of(stages: Iterable[Any]) -> list[Plan]:
     if not pairs:
         raise Error("E0101", "a pipeline has one stage at least")
     seen: Counter[str] = Counter()
-    plans: list[Plan] = []
+    plans: list[GivenStage] = []
     for device, module in pairs:
         seen[device.name] += 1
-        plans.append(Plan(device.name if seen[device.name] == 1 else f"{device.name}#{seen[device.name]}", device, module))
+        plans.append(GivenStage(device.name if seen[device.name] == 1 else f"{device.name}#{seen[device.name]}", device, module))
     for plan in plans:
         if plan.device.is_cpu and not (is_torch(plan.module) and hasattr(plan.module, "parameters")):
             message = f"a {type(plan.module).__name__} does not run on the CPU in PyTorch"
@@ -85,7 +85,7 @@ def plans_of(stages: Iterable[Any]) -> list[Plan]:
     return plans
 
 
-def chunks_of(plans: Sequence[Plan], devices: int) -> int:
+def chunks_of(plans: Sequence[GivenStage], devices: int) -> int:
     """Count the stages of each device.  Raises E0101 unless devices come in turns."""
     chunks, rest = divmod(len(plans), devices)
     if rest or any(plan.device is not plans[number % devices].device for number, plan in enumerate(plans) if devices < len(plans)):
@@ -94,7 +94,7 @@ def chunks_of(plans: Sequence[Plan], devices: int) -> int:
     return chunks
 
 
-def check_optimizer(plans: Sequence[Plan], optimizer: Any, scheduler: Any, *, trained: bool) -> None:
+def check_optimizer(plans: Sequence[GivenStage], optimizer: Any, scheduler: Any, *, trained: bool) -> None:
     """Refuse optimizers of pipelines that have no loss, and one instance of torch for stages that it cannot all have.  Raises E0101."""
     own = [given for plan in plans for given in (plan.device.optimizer, plan.device.scheduler) if given is not None]
     if not trained and (optimizer is not None or scheduler is not None or own):
@@ -104,7 +104,7 @@ def check_optimizer(plans: Sequence[Plan], optimizer: Any, scheduler: Any, *, tr
         raise Error("E0101", "an instance of torch.optim is of the parameters of one stage, and the pipeline has several", hint=hint)
 
 
-def check_taps(taps: Mapping[str, Sequence[str]], plans: Sequence[Plan]) -> dict[str, tuple[str, ...]]:
+def check_taps(taps: Mapping[str, Sequence[str]], plans: Sequence[GivenStage]) -> dict[str, tuple[str, ...]]:
     """Return names to tap by stage.  Raises E0206 for stages that there are not."""
     names = [plan.name for plan in plans]
     for name in taps:
@@ -113,7 +113,7 @@ def check_taps(taps: Mapping[str, Sequence[str]], plans: Sequence[Plan]) -> dict
     return {name: (given,) if isinstance(given, str) else tuple(given) for name, given in taps.items()}
 
 
-def build(plans: Sequence[Plan], settings: Settings, examples: Arrays, verdicts: Callable[[Verdict], None]) -> list[Stage]:
+def build(plans: Sequence[GivenStage], settings: SharedSettings, examples: Arrays, verdicts: Callable[[Verdict], None]) -> list[Stage]:
     """Make the stages for inputs like the examples.
 
     Args:    verdicts: is called with every comparison, where stages are verified.
@@ -133,7 +133,7 @@ def build(plans: Sequence[Plan], settings: Settings, examples: Arrays, verdicts:
     return stages
 
 
-def _built(plan: Plan, settings: Settings, examples: Arrays, number: int) -> tuple[Stage, Arrays]:
+def _built(plan: GivenStage, settings: SharedSettings, examples: Arrays, number: int) -> tuple[Stage, Arrays]:
     taps = tuple(settings.taps.get(plan.name, ()))
     rates = _rates(plan, settings) if settings.training else None
     if plan.device.is_cpu:
@@ -159,7 +159,7 @@ def _built(plan: Plan, settings: Settings, examples: Arrays, number: int) -> tup
         raise
 
 
-def _rates(plan: Plan, settings: Settings) -> Rates | None:
+def _rates(plan: GivenStage, settings: SharedSettings) -> StageRates | None:
     """Return the optimizer of a stage, with its schedule; None where it has none, or nothing to update."""
     optimizer = _own(plan.device.optimizer, settings.optimizer)
     scheduler = _own(plan.device.scheduler, settings.scheduler)
@@ -167,13 +167,13 @@ def _rates(plan: Plan, settings: Settings) -> Rates | None:
     if optimizer is None or parameters == []:
         return None
     if plan.device.is_cpu:
-        return Rates(instance_for(optimizer, parameters or ()), scheduler)
+        return StageRates(instance_for(optimizer, parameters or ()), scheduler)
     if callable(optimizer) and not is_torch_optimizer(optimizer) and not isinstance(optimizer, str | Optimizer):
         if parameters is None:
             message = f"a function of parameters is no optimizer for a {type(plan.module).__name__}"
             raise Error("E0101", message, where=f"stage '{plan.name}'", hint='give text such as "sgd:lr=0.1", or ttc.optim.*')
         optimizer = made_by(optimizer, parameters)
-    return Rates(optimizer, scheduler)
+    return StageRates(optimizer, scheduler)
 
 
 def _own(of_device: Any, of_pipeline: Any) -> Any:
@@ -181,7 +181,9 @@ def _own(of_device: Any, of_pipeline: Any) -> Any:
     return of_pipeline if of_device is None else of_device
 
 
-def _verified(plan: Plan, settings: Settings, stage: Stage, examples: Arrays, number: int, verdicts: Callable[[Verdict], None]) -> Stage:
+def _verified(
+    plan: GivenStage, settings: SharedSettings, stage: Stage, examples: Arrays, number: int, verdicts: Callable[[Verdict], None]
+) -> Stage:
     """The stage with its reference: a copy of its module in PyTorch, or its model compiled for the reference engine of this machine."""
     verify = settings.verify
     if verify is None:
@@ -193,7 +195,7 @@ def _verified(plan: Plan, settings: Settings, stage: Stage, examples: Arrays, nu
     given = (plan.module, _own(plan.device.optimizer, settings.optimizer), _own(plan.device.scheduler, settings.scheduler))
     module, optimizer, scheduler = copy.deepcopy(given) if is_torch(plan.module) else given  # together: parameters are those of the copy
     engine = {} if in_torch else {"engine": "reference"}
-    twin = Plan(
+    twin = GivenStage(
         plan.name, Device("cpu" if in_torch else "host", name=plan.name, optimizer=optimizer, scheduler=scheduler, **engine), module
     )
     reference, _ = _built(twin, replace(settings, taps={}, threads=None), examples, number)

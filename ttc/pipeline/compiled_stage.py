@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.kernels.probe import OUTPUT
 from ttc.marks.readings import show_outputs
 from ttc.passes.nn.training_notes import SAVED
-from ttc.pipeline.rates import Rates
+from ttc.pipeline.rates import StageRates
 from ttc.pipeline.stage import Arrays, Cotangents, check_count, check_parameters
 from ttc.runtime.arguments import inputs_of, outputs_of
 from ttc.runtime.program import Program
@@ -66,7 +66,7 @@ class CompiledStage:
         model: Any,
         program: Program,
         session: Runs,
-        rates: Rates | None,
+        rates: StageRates | None,
         taps: Sequence[str] = (),
         added: Sequence[str] = (),
     ) -> None:

@@ -14,9 +14,9 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.pipeline.board import Board
 from ttc.pipeline.crew import Crew
 from ttc.pipeline.intake import Intake
-from ttc.pipeline.losses import Accumulated, Head, Value
+from ttc.pipeline.losses import Accumulated, Head, LossValue
 from ttc.pipeline.orders import Order, StageWork, in_one_thread
-from ttc.pipeline.runs import Ends, Links, StageRun
+from ttc.pipeline.runs import Links, RunEnds, StageRun
 from ttc.pipeline.stage import Arrays, Stage
 
 Tapped: TypeAlias = "dict[str, dict[str, NDArray[Any]]]"
@@ -53,7 +53,7 @@ class Flow:
         self._crew = Crew(board, [stage.name for stage in stages]) if threaded else None
         self._held: dict[int, Arrays] = {}
         self._forwarded = self._returned = 0
-        self.values: list[Value] = []
+        self.values: list[LossValue] = []
         """The losses of the microbatches that went back in the last run, in order."""
         self.loss = Accumulated()
         """The loss of all microbatches that have gone back since the last update."""
@@ -70,7 +70,7 @@ class Flow:
 
     # ---- runs that the caller waits for --------------------------------------------------------------------------------------------
 
-    def run(self, order: Order, *, training: bool, outputs: Callable[[Arrays], None]) -> Value:
+    def run(self, order: Order, *, training: bool, outputs: Callable[[Arrays], None]) -> LossValue:
         """Do all works of an order, and return the loss of the microbatches that went back.
 
         Args:   outputs: is called with what the last stage gives for each microbatch.
@@ -182,7 +182,7 @@ class Flow:
 
     def _made(self, training: bool, outputs: Callable[[Arrays], None]) -> StageRun:
         first = (self._forwarded, self._returned) if training else (0, 0)
-        ends = Ends(self._intake.inputs, self._intake.targets, outputs, self.values.append, self._tap)
+        ends = RunEnds(self._intake.inputs, self._intake.targets, outputs, self.values.append, self._tap)
         return StageRun(self._board, self.stages, self._links, ends, head=self._head, first=first, held=self._held, training=training)
 
     def _one_by_one(self, run: StageRun, order: Order) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.pipeline.board import Board
-from ttc.pipeline.building import Plan
+from ttc.pipeline.building import GivenStage
 from ttc.pipeline.losses import Head
 from ttc.pipeline.modules import in_order
 from ttc.pipeline.queues import Queue
@@ -25,7 +25,7 @@ class Intake:
         room: of each queue.
     """
 
-    def __init__(self, board: Board, first: Plan, head: Head | None, room: int | None) -> None:
+    def __init__(self, board: Board, first: GivenStage, head: Head | None, room: int | None) -> None:
         self._board = board
         self._first = first
         self._head = head

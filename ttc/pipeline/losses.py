@@ -33,7 +33,7 @@ OUTPUT = "output"
 
 
 @record(slots=True)
-class Value:
+class LossValue:
     """The loss of some rows.
 
     Args:
@@ -44,9 +44,9 @@ class Value:
     total: float
     count: float | None
 
-    def __add__(self, other: Value) -> Value:
+    def __add__(self, other: LossValue) -> LossValue:
         counts = None if self.count is None or other.count is None else self.count + other.count
-        return Value(self.total + other.total, counts)
+        return LossValue(self.total + other.total, counts)
 
     @property
     def divisor(self) -> float:
@@ -65,11 +65,11 @@ class Accumulated:
     """The loss of the microbatches since the last update."""
 
     def __init__(self) -> None:
-        self._value: Value | None = None
+        self._value: LossValue | None = None
 
-    def add(self, values: Sequence[Value]) -> Value:
+    def add(self, values: Sequence[LossValue]) -> LossValue:
         """Count the losses of microbatches in, and return what they make together."""
-        found = values[0] if values else Value(0.0, 0.0)
+        found = values[0] if values else LossValue(0.0, 0.0)
         for value in values[1:]:
             found = found + value
         if values:
@@ -82,7 +82,7 @@ class Accumulated:
         return self._value is None
 
     @property
-    def value(self) -> Value:
+    def value(self) -> LossValue:
         """The loss of all of them.  Raises E0801 if there are none."""
         if self._value is None:
             raise Error("E0801", "there are no accumulated gradients", hint="call forward and backward first")
@@ -101,7 +101,7 @@ class Head(Protocol):
         """How many arrays it takes beside the outputs; None where that is not known."""
         ...
 
-    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[Value, Cotangents]:
+    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[LossValue, Cotangents]:
         """Return the loss of a microbatch, and the gradients of its sum by the outputs."""
         ...
 
@@ -143,11 +143,11 @@ class GivenLoss:
 
     targets = 0
 
-    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[Value, Cotangents]:
+    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[LossValue, Cotangents]:
         """Return the output, and 1.  Raises E0801 unless it is one number."""
         if len(outputs) != 1 or outputs[0].size != 1:
             raise Error("E0801", "the last stage gives no loss: that is one output of one number", hint="give the pipeline a loss")
-        return Value(float(outputs[0].reshape(())), 1.0), (np.ones_like(outputs[0]),)
+        return LossValue(float(outputs[0].reshape(())), 1.0), (np.ones_like(outputs[0]),)
 
 
 class CompiledLoss:
@@ -160,7 +160,7 @@ class CompiledLoss:
         self._target, self._number = target, number
         self._session: Session | None = None
 
-    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[Value, Cotangents]:
+    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[LossValue, Cotangents]:
         """Return the loss of a microbatch and its gradient.  Raises E0801 for targets that do not fit."""
         if len(outputs) != 1:
             raise Error("E0801", f"loss {self._loss.NAME} is of one output; the last stage gives {len(outputs)}", hint="give a function")
@@ -169,7 +169,7 @@ class CompiledLoss:
         target = _like(targets[0], np.dtype(arguments[1].dtype), arguments[1].shape)
         found = session.call(BACKWARD, {arguments[0].name: outputs[0], arguments[1].name: target})
         count = float(found[LOSS_COUNT]) if self._loss.reduction == "mean" else None
-        return Value(float(found[LOSS_SUM]), count), (found[f"{GRADIENT}{arguments[0].name}"],)
+        return LossValue(float(found[LOSS_SUM]), count), (found[f"{GRADIENT}{arguments[0].name}"],)
 
     def _made(self, output: NDArray[Any]) -> Session:
         if self._session is None:
@@ -193,7 +193,7 @@ class TorchLoss:
             self._summed = copy.copy(loss)
             self._summed.reduction = "sum"
 
-    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[Value, Cotangents]:
+    def backward(self, outputs: Arrays, targets: Arrays) -> tuple[LossValue, Cotangents]:
         """Return the loss of a microbatch and its gradients.  Raises E0801 unless the loss is one number."""
         import torch
 
@@ -208,7 +208,7 @@ class TorchLoss:
         if total.requires_grad:
             total.reshape(()).backward()
         found = tuple(np.array(taken(leaf.grad), order="C") if leaf.grad is not None else None for leaf in leaves)
-        return Value(float(total.detach()), self._count(leaves, wanted)), found
+        return LossValue(float(total.detach()), self._count(leaves, wanted)), found
 
     def _count(self, outputs: list[Any], targets: list[Any]) -> float | None:
         if getattr(self._loss, "reduction", None) == "sum":

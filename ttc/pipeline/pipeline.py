@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.pipeline.arguments import at_least, known_word, positive
 from ttc.pipeline.board import Board
-from ttc.pipeline.building import Settings, build, check_optimizer, check_taps, chunks_of, plans_of
+from ttc.pipeline.building import SharedSettings, build, check_optimizer, check_taps, chunks_of, plans_of
 from ttc.pipeline.flow import Flow
 from ttc.pipeline.intake import Intake
 from ttc.pipeline.lifetime import shut_at_exit
@@ -24,7 +24,7 @@ from ttc.pipeline.stage import Arrays, tensor
 from ttc.pipeline.timeline import check_filled
 from ttc.pipeline.verified import Verdict, Verify
 from ttc.pipeline.whole import Whole, is_whole, pairs_of
-from ttc.train.host import Host, taken
+from ttc.train.host import HostModel, taken
 
 MODES = ("sequential", "threads", "processes")
 """How stages run: all in the caller's thread, each in a thread of its own, or each compiled one in a process of its own, too."""
@@ -92,7 +92,7 @@ class Pipeline:
         processes = sum(not plan.device.is_cpu for plan in self._plans)
         threads = threads_of_each(processes) if self._mode == "processes" else None
         self._taps = check_taps(taps or {}, self._plans)
-        self._settings = Settings(loss is not None, optimizer, scheduler, self._taps, Verify.of(verify), seed, threads)
+        self._settings = SharedSettings(loss is not None, optimizer, scheduler, self._taps, Verify.of(verify), seed, threads)
         board = self._board = Board(positive(patience, "patience"))
         self._intake = Intake(board, self._plans[0], self._head, room)
         self.inputs, self.targets = self._intake.inputs, self._intake.targets
@@ -336,7 +336,7 @@ class Pipeline:
         flow.settle()
         for plan, stage in zip(self._plans, flow.stages, strict=True):
             if hasattr(plan.module, "named_parameters"):
-                Host(plan.module).write({**stage.parameters(), **stage.buffers()})
+                HostModel(plan.module).write({**stage.parameters(), **stage.buffers()})
 
     # ---- start and end -------------------------------------------------------------------------------------------------------------
 

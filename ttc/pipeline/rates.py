@@ -19,7 +19,7 @@ _IN_TORCH = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop
 """Classes of torch.optim by the names of ours; their settings have the same names, but for the betas."""
 
 
-class Rates:
+class StageRates:
     """The optimizer of a stage with its schedule.
 
     Args:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.passes.nn.training_notes import SAVED
-from ttc.pipeline.arena import Arena, room_for
+from ttc.pipeline.arena import SharedArena, room_for
 from ttc.pipeline.device import Device
 from ttc.pipeline.messages import error_of_data, receive, send
 from ttc.runtime.arguments import inputs_of, outputs_of
@@ -51,8 +51,8 @@ class RemoteSession:
         self._stage = stage
         self._lock = Lock()
         self._closed = False
-        self._sent = Arena.new(_room(program, sent=True))
-        self._got = Arena.new(_room(program, sent=False))
+        self._sent = SharedArena.new(_room(program, sent=True))
+        self._got = SharedArena.new(_room(program, sent=False))
         self._socket, theirs = socket.socketpair()
         chosen = {
             "threads": options.threads or threads,

@@ -8,7 +8,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.pipeline.board import Board
-from ttc.pipeline.losses import Head, Value
+from ttc.pipeline.losses import Head, LossValue
 from ttc.pipeline.orders import StageWork
 from ttc.pipeline.queues import Queue, Sink, put_into
 from ttc.pipeline.stage import Arrays, Cotangents, Stage
@@ -53,7 +53,7 @@ class Links:
 
 
 @record(eq=False)
-class Ends:
+class RunEnds:
     """What a run takes in, and what it gives.
 
     Args:
@@ -66,7 +66,7 @@ class Ends:
     inputs: Queue[Arrays]
     targets: Queue[Arrays]
     outputs: Callable[[Arrays], None]
-    losses: Callable[[Value], None]
+    losses: Callable[[LossValue], None]
     tapped: Callable[[int, int, Stage], None]
 
 
@@ -85,7 +85,7 @@ class StageRun:
         board: Board,
         stages: Sequence[Stage],
         links: Links,
-        ends: Ends,
+        ends: RunEnds,
         *,
         head: Head | None,
         first: tuple[int, int],

@@ -12,7 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.pipeline.arena import Arena
+from ttc.pipeline.arena import SharedArena
 from ttc.pipeline.keeping import KeepingSession
 from ttc.pipeline.messages import error_as_data, receive, send
 from ttc.runtime.machine.session import Session
@@ -29,7 +29,7 @@ def main(descriptor: int, memory: tuple[int, int], size: tuple[int, int], archiv
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's, who ends this process
     with socket.socket(fileno=descriptor) as connection:
-        got, sent = (Arena(one, bytes_) for one, bytes_ in zip(memory, size, strict=True))
+        got, sent = (SharedArena(one, bytes_) for one, bytes_ in zip(memory, size, strict=True))
         try:
             session = _session(archive, options)
         except BaseException as error:  # noqa: BLE001 - the caller raises it
@@ -53,7 +53,7 @@ def _session(archive: str, options: Mapping[str, Any]) -> KeepingSession:
     return KeepingSession(Session(program, number=options["device"]))
 
 
-def _serve(connection: socket.socket, session: KeepingSession, got: Arena, sent: Arena) -> None:
+def _serve(connection: socket.socket, session: KeepingSession, got: SharedArena, sent: SharedArena) -> None:
     while (message := receive(connection)) is not None:
         try:
             arrays = got.read(message["arrays"], copied=message["do"] == "assign" or message.get("keep") is not None)

@@ -11,7 +11,7 @@ from ttc.pipeline.orders import Order, StageWork, in_one_thread, most_held, stag
 
 
 @record(slots=True)
-class Span:
+class WorkSpan:
     """A work with the time at which it runs.
 
     Args:
@@ -36,7 +36,7 @@ class Timeline:
         held: microbatches that each stage holds at most between their forward and their backward pass.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[WorkSpan, ...]
     busy: tuple[float, ...]
     length: float
     held: tuple[int, ...]
@@ -83,14 +83,14 @@ def simulate(order: Order, forward: Sequence[float], backward: Sequence[float] |
     home = {work: device for device, works in enumerate(order) for work in works}
     end: dict[StageWork, float] = {}
     free, busy = [0.0] * len(order), [0.0] * len(order)
-    spans: list[Span] = []
+    spans: list[WorkSpan] = []
     for work in in_one_thread(order):
         device = home[work]
         ready = [end[need] + (transfer if home[need] != device else 0.0) for need in work.needs(stages)]
         start, time = max([free[device], *ready]), (back if work.backward else forward)[work.stage]
         end[work] = free[device] = start + time
         busy[device] += time
-        spans.append(Span(device, work, start, start + time))
+        spans.append(WorkSpan(device, work, start, start + time))
     spans.sort(key=lambda span: (span.start, span.device))
     return Timeline(tuple(spans), tuple(busy), max(free, default=0.0), most_held(order))
 

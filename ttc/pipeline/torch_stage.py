@@ -15,7 +15,7 @@ from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
 from ttc.marks.readings import reading_at
 from ttc.pipeline.failures import named_failures
-from ttc.pipeline.rates import Rates
+from ttc.pipeline.rates import StageRates
 from ttc.pipeline.stage import Arrays, Cotangents, check_parameters, tensor
 from ttc.train.host import taken
 
@@ -34,7 +34,7 @@ class TorchStage:
     """
 
     def __init__(
-        self, name: str, module: torch.nn.Module, rates: Rates | None = None, taps: Sequence[str] = (), seed: int = 0, number: int = 0
+        self, name: str, module: torch.nn.Module, rates: StageRates | None = None, taps: Sequence[str] = (), seed: int = 0, number: int = 0
     ) -> None:
         self.name = name
         self._number = number

@@ -10,7 +10,7 @@ from ttc.api import is_by_hand, is_file, is_tensorflow, is_torch
 from ttc.compiler.training_keywords import is_module
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.pipeline.building import Plan
+from ttc.pipeline.building import GivenStage
 from ttc.pipeline.modules import imported
 from ttc.pipeline.stage import Arrays, tensor
 
@@ -28,7 +28,7 @@ class Whole:
     strict: bool
     training: bool
 
-    def cut(self, plans: Sequence[Plan], examples: Arrays) -> list[Plan]:
+    def cut(self, plans: Sequence[GivenStage], examples: Arrays) -> list[GivenStage]:
         """Return the plans of the stages, each with its part of the model.  Raises E0101 for another number of stages, and as `ttc.cut`."""
         parts = self._parts(plans[0], examples)
         if len(parts) != len(plans):
@@ -36,7 +36,7 @@ class Whole:
             raise Error("E0101", message, hint="mark stages by ttc.stage in the model, or give a plan; each has a device")
         return [replace(plan, module=part) for plan, part in zip(plans, parts, strict=True)]
 
-    def _parts(self, first: Plan, examples: Arrays) -> Sequence[Any]:
+    def _parts(self, first: GivenStage, examples: Arrays) -> Sequence[Any]:
         if is_module(self.model):
             from ttc.stages.cutting import cut
 

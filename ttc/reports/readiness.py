@@ -55,7 +55,7 @@ class HostOp:
 
 
 @record
-class Findings:
+class ReadinessFindings:
     """What was found out about a model.
 
     Args:
@@ -114,7 +114,7 @@ class Findings:
         return sum(entry.flops for entry in self.host)
 
 
-def check(path: Path, options: CompileOptions, program: str | None = None) -> Findings:
+def check(path: Path, options: CompileOptions, program: str | None = None) -> ReadinessFindings:
     """Compile a model as `ttc compile` does, but for reading its weights and writing, and gather what there is to know of it.
 
     program: whose arithmetic is counted; None: of all.
@@ -139,7 +139,7 @@ def check(path: Path, options: CompileOptions, program: str | None = None) -> Fi
     later = None if opened.source is None else _compile(opened.source, opened.options, survey)
     failure = opened.failure or later
     found = opened.refusals, opened.wanted, opened.open, failure, survey.stage, survey.flops, survey.host(), fixed
-    return Findings(known, _file_bytes(path), *found)
+    return ReadinessFindings(known, _file_bytes(path), *found)
 
 
 def _fixed(inputs: Sequence[OpenInput], taken: Sequence[OpenInput]) -> dict[str, tuple[int, ...]]:
@@ -156,7 +156,7 @@ class _Opened:
     Args:
         options: to go on with.
         source: None if nothing could be.
-        open, failure, refusals, wanted: as in `Findings`.
+        open, failure, refusals, wanted: as in `ReadinessFindings`.
     """
 
     options: CompileOptions

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.machine.session import Session
-from ttc.train.host import Host, taken
+from ttc.train.host import HostModel, taken
 from ttc.train.newest import has_changed
 from ttc.train.outputs import OutputMode
 from ttc.train.own_loss import owner_of
@@ -62,7 +62,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         super().__init__(recompile, lambda made: made.close())
         self._model = model
         self._owner = owner_of(model)
-        self._host = Host(model)
+        self._host = HostModel(model)
         self._synced = ModuleWeights(self._host)
         self._optimizer = optimizer
         self._build = build

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 
 
-class Host:
+class HostModel:
     """A model on the host: a `torch.nn.Module`, or something without tensors that could be written to, such as a file.
 
     Args:

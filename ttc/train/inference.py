@@ -11,7 +11,7 @@ from ttc.dialects.core.errors import Error
 from ttc.marks.readings import show_outputs
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.machine.session import Session
-from ttc.train.host import Host, taken
+from ttc.train.host import HostModel, taken
 from ttc.train.instances import Instances
 from ttc.train.newest import newest
 from ttc.train.outputs import OutputMode
@@ -52,7 +52,7 @@ class InferenceExecutor(CompiledByCalls[Instances]):
     ) -> None:
         super().__init__(recompile, lambda instances: instances.close())
         self._model = model
-        self._host = Host(model)
+        self._host = HostModel(model)
         self._synced = ModuleWeights(self._host)
         self._build = build
         self._rows = rows

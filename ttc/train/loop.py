@@ -26,7 +26,7 @@ LR = "lr"
 
 
 @record(kw_only=True, eq=False)
-class Run:
+class TrainingRun:
     """Does the updates of a training run, with validation, checkpoints and a log.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.training.settings import Named, named
+from ttc.dialects.nn.training.settings import NamedSettings, named
 
 
 @runtime_checkable
@@ -25,7 +25,7 @@ class Schedule(Protocol):
 
 
 @record
-class Constant(Named):
+class Constant(NamedSettings):
     """The optimizer's own rate throughout."""
 
     WHAT: ClassVar[str] = "schedule"
@@ -37,7 +37,7 @@ class Constant(Named):
 
 
 @record
-class Step(Named):
+class Step(NamedSettings):
     """The rate times `gamma` after every `step_size` updates: StepLR.
 
     Args:
@@ -59,7 +59,7 @@ class Step(Named):
 
 
 @record
-class Cosine(Named):
+class Cosine(NamedSettings):
     """Half a period of the cosine from the rate down to `eta_min`: CosineAnnealingLR.
 
     Args:
@@ -87,7 +87,7 @@ class Cosine(Named):
 
 
 @record
-class Linear(Named):
+class Linear(NamedSettings):
     """A factor that goes from `start_factor` to `end_factor` over `total_iters` updates, and stays: LinearLR.  The default is a warm-up.
 
     Args:
@@ -111,7 +111,7 @@ class Linear(Named):
 
 
 @record
-class OneCycle(Named):
+class OneCycle(NamedSettings):
     """Up to `max_lr` and down again, in one run: OneCycleLR, of the learning rate alone.
 
     Args:
@@ -167,7 +167,7 @@ class OneCycle(Named):
 
 
 @record(eq=False)
-class Function:
+class FunctionRate:
     """A factor of the rate, from the user's own function of the update: LambdaLR.
 
     Args:
@@ -226,7 +226,7 @@ def of(value: Any) -> Schedule:
             raise Error("E0101", "a scheduler of torch gives rates of its optimizer's groups", hint="step it between calls, as torch does")
         return FromTorch(value)
     if callable(value):
-        return Function(cast("Callable[[int], float]", value))
+        return FunctionRate(cast("Callable[[int], float]", value))
     raise Error("E0101", f"{type(value).__name__} is no schedule", hint=f"known: {', '.join(SCHEDULES)}, or a function of the update")
 
 
@@ -242,4 +242,4 @@ def parse(text: str) -> Schedule:
 
 def schedule_text(schedule: Schedule) -> str:
     """Return what checkpoints record of a schedule: text as `parse` reads, or the name of its class."""
-    return schedule.text if isinstance(schedule, Named) else type(schedule).__name__
+    return schedule.text if isinstance(schedule, NamedSettings) else type(schedule).__name__

@@ -16,7 +16,7 @@ from ttc.train.batches import Batches, check_divides
 from ttc.train.checkpoints import Checkpoints, Position, resumed
 from ttc.train.data import Data, read_data
 from ttc.train.log import Log
-from ttc.train.loop import Run, Told
+from ttc.train.loop import Told, TrainingRun
 from ttc.train.schedules import parse
 from ttc.train.updates import STEP, Updates, training_of
 
@@ -34,7 +34,7 @@ class Start:
         resumed: the checkpoint that it goes on from; None: it begins anew.
     """
 
-    run: Run
+    run: TrainingRun
     update: int
     resumed: Path | None
 
@@ -64,7 +64,7 @@ def start(session: Session, options: LoopOptions, told: Told) -> Start:
         session.assign({}, {SEED: np.asarray(options.seed, np.int64)})
     update = 0 if position is None else position.update
     log = None if options.log is None else Log(options.log, update)
-    run = Run(
+    run = TrainingRun(
         updates=updates,
         data=data,
         validation=validation,

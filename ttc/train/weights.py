@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error, warn
 from ttc.runtime.machine.session import Session
-from ttc.train.host import Host, digest
+from ttc.train.host import HostModel, digest
 
 
 class ModuleWeights:
@@ -18,7 +18,7 @@ class ModuleWeights:
     Args:   host: the module.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: HostModel) -> None:
         self._host = host
         self._synced: dict[str, bytes] = {}
         self._version: tuple[int, ...] = ()

@@ -31,7 +31,7 @@ SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 
 @record
-class View:
+class ViewParts:
     """The parts that a page shows, each of which may be missing.
 
     Args:
@@ -52,7 +52,7 @@ class View:
     title: str = field(default="")
 
 
-def document(view: View) -> dict[str, Any]:
+def document(view: ViewParts) -> dict[str, Any]:
     """Return the document.  Raises E03xx for IR that is none, E06xx and E07xx for an archive that is not sound."""
     stages = _stages(view)
     netlist = _netlist(view)
@@ -115,7 +115,7 @@ def opened(path: Path) -> Archive:
     return open_archive(path)
 
 
-def _netlist(view: View) -> Netlist | None:
+def _netlist(view: ViewParts) -> Netlist | None:
     if view.archive is not None:
         return checked_netlist(view.archive)
     if view.dump is None or "netlist" not in view.dump.last or "allocate-memory" not in view.dump.last["netlist"].name:
@@ -127,7 +127,7 @@ def _netlist(view: View) -> Netlist | None:
     return netlist
 
 
-def _stages(view: View) -> dict[str, list[dict[str, Any]]]:
+def _stages(view: ViewParts) -> dict[str, list[dict[str, Any]]]:
     """Return the ops of the stages that the dump has, but for the netlist."""
     if view.dump is None:
         return {}

@@ -12,7 +12,7 @@ from ttc.dialects.core.records import record
 from ttc.inputs.files import require_output, write_bytes
 from ttc.runtime.archive import open_archive
 from ttc.runtime.program import Program
-from ttc.view.document import View, document, summary
+from ttc.view.document import ViewParts, document, summary
 from ttc.view.dumped_passes import DumpedPasses
 from ttc.view.page import page
 
@@ -49,7 +49,7 @@ def page_of(program: Program, dump: str | os.PathLike[str] | None = None) -> Pag
         path = Path(folder) / "program.tti"
         program.save(path)
         archive = open_archive(path)
-        return Page(page(document(View(archive, passes, title=archive.manifest.description.model))))
+        return Page(page(document(ViewParts(archive, passes, title=archive.manifest.description.model))))
 
 
 def summary_html(program: Program) -> str:

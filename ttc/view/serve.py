@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from ttc.dialects.core.errors import Error
-from ttc.view.document import View, document, opened
+from ttc.view.document import ViewParts, document, opened
 from ttc.view.dumped_passes import DumpedPasses
 from ttc.view.page import page
 
@@ -40,7 +40,7 @@ class LivePage:
                 archive = None if self._archive is None or not self._archive.exists() else opened(self._archive)
                 dump = None if self._dump is None else DumpedPasses(self._dump)
                 title = (self._archive or self._dump or Path("ttc")).name
-                self._made = version, page(document(View(archive, dump, live=True, title=title)))
+                self._made = version, page(document(ViewParts(archive, dump, live=True, title=title)))
             return self._made[1]
 
 

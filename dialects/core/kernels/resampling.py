@@ -12,7 +12,7 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 
 
-class Sampling(NamedTuple):
+class ResampledAxis(NamedTuple):
     """How a dimension of `size` elements becomes one of `count` samples.
 
     Args:
@@ -43,7 +43,7 @@ class Taps(NamedTuple):
     outside: NDArray[np.bool_]
 
 
-def taps(s: Sampling) -> Taps:
+def taps(s: ResampledAxis) -> Taps:
     """Return the taps of all samples: places [count, k] inside the dimension, weights [count, k], outside [count]."""
     at = positions(s)
     base = np.ceil(at) - 1  # so that the fraction is in (0, 1]: an element hit exactly is its own right neighbour
@@ -62,7 +62,7 @@ def taps(s: Sampling) -> Taps:
     return Taps(np.clip(places, 0, s.size - 1), weights, outside)
 
 
-def positions(s: Sampling) -> NDArray[np.float64]:
+def positions(s: ResampledAxis) -> NDArray[np.float64]:
     """Return where in the dimension each sample lies, in elements: [count]."""
     i = np.arange(s.count, dtype=np.float64)
     length = s.scale * s.size
@@ -82,7 +82,7 @@ def positions(s: Sampling) -> NDArray[np.float64]:
             return (i + 0.5) / s.scale - 0.5
 
 
-def _weights(s: Sampling, offsets: NDArray, fraction: NDArray, scale: float) -> NDArray:
+def _weights(s: ResampledAxis, offsets: NDArray, fraction: NDArray, scale: float) -> NDArray:
     """[count, k]: the kernel at the distances from each tap to the sample."""
     if s.mode == "nearest":
         return _nearest(s.rounding, fraction)

@@ -58,7 +58,7 @@ class Codes:
             raise Error("E0402", f"{self} does not fit words of {WORD_BITS} bits")
 
 
-class Entries(NamedTuple):
+class SparseEntries(NamedTuple):
     """Tiles of a core's sparse matrices that are written: matrix, row and column of each, and which of the distinct tiles it is."""
 
     matrix: NDArray
@@ -70,7 +70,7 @@ class Entries(NamedTuple):
 # ---- reading ---------------------------------------------------------------------------------------------------------------------
 
 
-def decoded(words: NDArray, codes: Codes, matrices: int) -> Entries:
+def decoded(words: NDArray, codes: Codes, matrices: int) -> SparseEntries:
     """Return what a stream of codes says of so many matrices.  Raises E0802 if it makes no sense."""
     codes.check()
     found: list[tuple[int, int, int, int]] = []
@@ -95,7 +95,7 @@ def decoded(words: NDArray, codes: Codes, matrices: int) -> Entries:
         if high & _LAST_OF_TILE:
             base += TILE_WORDS
             at = base
-    return Entries(*np.array(found, np.int64).reshape(-1, 4).T)
+    return SparseEntries(*np.array(found, np.int64).reshape(-1, 4).T)
 
 
 def _words(words: NDArray, at: int, count: int) -> NDArray:
@@ -177,7 +177,7 @@ def _of_core(elements: Elements, core: int, height: int) -> tuple[NDArray, NDArr
     return places, row % SIDE * SIDE + column % SIDE, elements.value[own]
 
 
-def _distinct(places: NDArray, inner: NDArray, values: NDArray, matrices: int, height: int, u_kt: int) -> tuple[NDArray, Entries]:
+def _distinct(places: NDArray, inner: NDArray, values: NDArray, matrices: int, height: int, u_kt: int) -> tuple[NDArray, SparseEntries]:
     """Return a core's distinct tiles, the zero tile first, and which stand where."""
     wide = int(places[:, 2].max(initial=0)) + 1
     keys, which = np.unique((places[:, 0] * height + places[:, 1]) * wide + places[:, 2], return_inverse=True)
@@ -189,7 +189,7 @@ def _distinct(places: NDArray, inner: NDArray, values: NDArray, matrices: int, h
     distinct = np.stack([np.frombuffer(raw, np.float32).reshape(SIDE, SIDE) for raw in known])
     empty = _empty_rows(where, matrices, height)
     entries = np.concatenate([np.column_stack([where, tiles]), empty]) if len(empty) else np.column_stack([where, tiles])
-    return distinct, Entries(*entries.astype(np.int64).T)
+    return distinct, SparseEntries(*entries.astype(np.int64).T)
 
 
 def _empty_rows(where: NDArray, matrices: int, height: int) -> NDArray:
@@ -205,7 +205,7 @@ def _empty_rows(where: NDArray, matrices: int, height: int) -> NDArray:
     return np.column_stack([rows, column[rows[:, 0]], np.zeros(len(rows), np.int64)])
 
 
-def _stream(entries: Entries, sizes: Codes, matrices: int) -> NDArray:
+def _stream(entries: SparseEntries, sizes: Codes, matrices: int) -> NDArray:
     """Words of a core's codes."""
     strip, block = entries.column // sizes.u_kt, entries.row // sizes.u_rt
     order = np.lexsort((entries.column, entries.row, block, strip, entries.matrix))

@@ -106,7 +106,7 @@ class BudaGraph:
 
 
 @record(slots=True)
-class QueueSetting:
+class BudaQueueSetting:
     """Settings of a queue in an `execute`: values as written (true, false, an integer or a `$variable`); None where left out."""
 
     queue: str
@@ -134,7 +134,7 @@ class BudaInstruction:
 
     opcode: str
     args: tuple[Plain, ...] = ()
-    settings: tuple[QueueSetting, ...] = ()
+    settings: tuple[BudaQueueSetting, ...] = ()
     line: int = field(default=0, compare=False, repr=False)
 
 

@@ -23,7 +23,7 @@ from dataclasses import field, fields
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist import model
-from ttc.dialects.netlist.buda.form import BudaInstruction, BudaProgram, QueueSetting
+from ttc.dialects.netlist.buda.form import BudaInstruction, BudaProgram, BudaQueueSetting
 from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Queue
 
 OPCODES = {"allocate": "allocate_queue", "deallocate": "deallocate_queue"}
@@ -52,9 +52,9 @@ def _step(instruction: Instruction) -> BudaInstruction:
             return BudaInstruction(OPCODES.get(opcode, opcode), args)
 
 
-def _setting(setting: model.QueueSetting) -> QueueSetting:
+def _setting(setting: model.QueueSetting) -> BudaQueueSetting:
     values = {f.name: _text(getattr(setting, f.name)) for f in fields(setting) if f.name != "queue"}
-    return QueueSetting(setting.queue, **values)  # pyright: ignore[reportArgumentType]
+    return BudaQueueSetting(setting.queue, **values)  # pyright: ignore[reportArgumentType]
 
 
 def _text(value: object) -> str | None:
@@ -170,20 +170,20 @@ class _Maker:
         yield BudaInstruction("execute", (graph.name,), tuple(self.settings(graph)))
         yield BudaInstruction("deallocate_queue", tuple(self.gone.get(epoch, ())))
 
-    def settings(self, graph: Graph) -> Iterator[QueueSetting]:
+    def settings(self, graph: Graph) -> Iterator[BudaQueueSetting]:
         """Settings of all queues that a graph reads."""
         for name in dict.fromkeys(name for op in graph.ops for name in op.inputs):
             queue = self.netlist.queues.get(name)
             if queue is None:
                 continue
             if queue.type == "ram":
-                yield QueueSetting(name, rd_ptr_global=ZERO, wr_ptr_global=ZERO, prologue="true" if _kept(queue, graph) else None)
+                yield BudaQueueSetting(name, rd_ptr_global=ZERO, wr_ptr_global=ZERO, prologue="true" if _kept(queue, graph) else None)
             elif dynamic(queue):
-                yield QueueSetting(name, rd_ptr_local=ZERO, rd_ptr_global=ZERO)
+                yield BudaQueueSetting(name, rd_ptr_local=ZERO, rd_ptr_global=ZERO)
             else:
                 loop = self.loops[-1] if self.loops else None
                 number = self.pointers.setdefault((graph.input_count, queue.entries, loop), len(self.pointers))
-                yield QueueSetting(name, rd_ptr_local=f"$lptr_q{number}", rd_ptr_global=f"$gptr_q{number}")
+                yield BudaQueueSetting(name, rd_ptr_local=f"$lptr_q{number}", rd_ptr_global=f"$gptr_q{number}")
 
 
 def dynamic(queue: Queue) -> bool:

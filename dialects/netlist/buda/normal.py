@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, QueueSetting, SubOp
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, BudaQueueSetting, SubOp
 
 TILE = (32, 32)
 DEVICE = (0,)
@@ -143,7 +143,7 @@ def _whole(value: Plain) -> Plain:
     return int(value) if isinstance(value, bool) else value
 
 
-def normal_setting(setting: QueueSetting, type_: str) -> QueueSetting:
+def normal_setting(setting: BudaQueueSetting, type_: str) -> BudaQueueSetting:
     """Settings of a queue of that type with what is the default left out."""
     values: dict[str, str | None] = {}
     for item in fields(setting):

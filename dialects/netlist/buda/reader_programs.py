@@ -7,7 +7,7 @@ from typing import Any
 
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist.buda.document import Items, Node, Table
-from ttc.dialects.netlist.buda.form import BudaInstruction, QueueSetting
+from ttc.dialects.netlist.buda.form import BudaInstruction, BudaQueueSetting
 from ttc.dialects.netlist.buda.reader_base import FieldReader
 from ttc.dialects.netlist.buda.reader_fields import SETTING
 from ttc.dialects.netlist.buda.reader_values import integer, integer_of, list_of, shown, text
@@ -115,7 +115,7 @@ def _execute(reader: FieldReader, what: str, node: Node, line: int) -> BudaInstr
     return BudaInstruction("execute", (graph,), tuple(members), line=line)
 
 
-def _setting(reader: FieldReader, what: str, settings: Table, name: str) -> QueueSetting:
+def _setting(reader: FieldReader, what: str, settings: Table, name: str) -> BudaQueueSetting:
     node, line = settings.values[name], settings.lines[name]
     what = f"{what}: settings of queue '{name}'"
     if node is not None and not isinstance(node, Table):
@@ -124,7 +124,7 @@ def _setting(reader: FieldReader, what: str, settings: Table, name: str) -> Queu
     values: dict[str, Any] = reader.fields(node, SETTING, what) if node is not None else {}
     lines = node.lines if node is not None else {}
     lines[""] = line
-    return QueueSetting(name, **values, lines=lines)
+    return BudaQueueSetting(name, **values, lines=lines)
 
 
 OPCODES: dict[str, Callable[[Node], tuple[Plain, ...]]] = {

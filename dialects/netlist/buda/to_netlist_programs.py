@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist import model
-from ttc.dialects.netlist.buda.form import BudaInstruction, BudaProgram, QueueSetting
+from ttc.dialects.netlist.buda.form import BudaInstruction, BudaProgram, BudaQueueSetting
 from ttc.dialects.netlist.buda.normal import AUTOINC, FLAGS
 from ttc.dialects.netlist.model import Instruction, Number
 
@@ -58,7 +58,7 @@ def _number(value: object, where: str) -> Number:
     raise Error("E0608", f"{value} is neither an integer nor a variable", where=where)
 
 
-def _setting(setting: QueueSetting, type_: str, where: str) -> model.QueueSetting:
+def _setting(setting: BudaQueueSetting, type_: str, where: str) -> model.QueueSetting:
     values: dict[str, model.Flag | Number] = {}
     for name in (*FLAGS, "rd_ptr_local", "rd_ptr_global", "wr_ptr_global", *AUTOINC[type_]):
         text = getattr(setting, name)

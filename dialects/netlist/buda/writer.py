@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaQueue, FusedOp, QueueSetting, SubOp, Tm
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaQueue, BudaQueueSetting, FusedOp, SubOp, Tm
 from ttc.dialects.netlist.buda.scalars import flow, scalar
 
 FIRST = ("accumulate", "relu_en", "bias", "identity", "m_k", "u_kt", "dim", "type")
@@ -221,7 +221,7 @@ def _instruction(instruction: BudaInstruction) -> Iterator[str]:
             yield f"{opcode}: {flow(args)}"
 
 
-def _execute(graph: str, settings: tuple[QueueSetting, ...]) -> Iterator[str]:
+def _execute(graph: str, settings: tuple[BudaQueueSetting, ...]) -> Iterator[str]:
     if not settings:
         yield f"execute: {{graph_name: {graph}}}"
         return

@@ -37,7 +37,7 @@ Arrays = Sequence["NDArray | None"]
 
 
 @record
-class Finding:
+class OperandDeviation:
     """How far the rule is off for one operand.
 
     Args:
@@ -59,7 +59,7 @@ def widened(value: NDArray | None) -> NDArray | None:
     return value.astype(WIDE) if value is not None and is_differentiable(Spec(value.shape, value.dtype)) else value
 
 
-def check_rule(kind: type[NNOp], arrays: Arrays, attrs: dict[str, Any], seed: int = 0, directions: int = 2) -> list[Finding]:
+def check_rule(kind: type[NNOp], arrays: Arrays, attrs: dict[str, Any], seed: int = 0, directions: int = 2) -> list[OperandDeviation]:
     """Return what a rule gives for each operand of floating point, in random directions.
 
     Args:
@@ -79,12 +79,12 @@ def check_rule(kind: type[NNOp], arrays: Arrays, attrs: dict[str, Any], seed: in
         floats = [y.dtype == WIDE for y in results]
         cotangents = [generator.standard_normal(y.shape) if f else None for y, f in zip(results, floats, strict=True)]
         gradients = rule_gradients(kind, values, wide, cotangents)
-        found: list[Finding] = []
+        found: list[OperandDeviation] = []
         for index, (x, g) in enumerate(zip(values, gradients, strict=True)):
             if x is None or x.dtype != WIDE or not any(floats):
                 continue
             tries = [_error(kind, values, wide, index, g, cotangents, results, generator) for _ in range(directions)]
-            found.append(Finding(index, float("nan") if np.isnan(tries).all() else float(np.nanmax(tries))))
+            found.append(OperandDeviation(index, float("nan") if np.isnan(tries).all() else float(np.nanmax(tries))))
     return found
 
 

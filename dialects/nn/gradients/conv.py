@@ -13,15 +13,15 @@ from xdsl.ir import SSAValue
 from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, Ints, elements, gradient, total
 from ttc.dialects.nn.gradients.elementwise import before_activation
 from ttc.dialects.nn.making import OpMaker, filled
-from ttc.dialects.nn.window import Window
+from ttc.dialects.nn.window import SpatialWindow
 
-Convolve: TypeAlias = Callable[[SSAValue, SSAValue, Window, int], SSAValue]
+Convolve: TypeAlias = Callable[[SSAValue, SSAValue, SpatialWindow, int], SSAValue]
 """The convolution of images [n, c, spatial...] with filters [o, c / groups, kernel...], given the window and the number of groups."""
-Transpose: TypeAlias = Callable[[SSAValue, SSAValue, Window, Ints, int], SSAValue]
+Transpose: TypeAlias = Callable[[SSAValue, SSAValue, SpatialWindow, Ints, int], SSAValue]
 """The transposed one with filters [c, o / groups, kernel...], given elements at the end beyond the windows, too, by dimension."""
 
 
-def of_images(b: OpMaker, dy: SSAValue, filters: SSAValue, win: Window, sizes: Ints, groups: int, transpose: Transpose) -> SSAValue:
+def of_images(b: OpMaker, dy: SSAValue, filters: SSAValue, win: SpatialWindow, sizes: Ints, groups: int, transpose: Transpose) -> SSAValue:
     """Return the cotangent of images of these sizes: the transposed convolution, with zeros where no window came to lie."""
     rank = len(sizes)
     full = [(n - 1) * s + r for n, s, r in zip(b.shape(dy)[2:], win.strides, win.reach(), strict=True)]
@@ -31,7 +31,7 @@ def of_images(b: OpMaker, dy: SSAValue, filters: SSAValue, win: Window, sizes: I
     return cut_or_padded(b, y, (*b.shape(y)[: b.rank(y) - rank], *sizes))
 
 
-def of_filters(b: OpMaker, images: SSAValue, dy: SSAValue, win: Window, groups: int, convolve: Convolve) -> SSAValue:
+def of_filters(b: OpMaker, images: SSAValue, dy: SSAValue, win: SpatialWindow, groups: int, convolve: Convolve) -> SSAValue:
     """dw[o, c, k...] = sum over n and i of images[n, c, i * stride + k * dilation - pad] dy[n, o, i]: a convolution in which samples
     are the channels, and steps between taps and between windows change places."""
     n, channels, *sizes = b.shape(images)
@@ -41,7 +41,7 @@ def of_filters(b: OpMaker, images: SSAValue, dy: SSAValue, win: Window, groups: 
     turned = b.nn("transpose", b.reshape(images, n, groups, depth, elements(sizes)), perm=(2, 1, 0, 3))
     turned = b.reshape(turned, depth, groups * n, *sizes)
     order = (1, 0, *range(2, len(sizes) + 2))
-    swapped = Window(b.shape(dy)[2:], win.dilations, win.strides, win.pads)
+    swapped = SpatialWindow(b.shape(dy)[2:], win.dilations, win.strides, win.pads)
     found = convolve(turned, b.nn("transpose", dy, perm=order), swapped, groups)
     return b.nn("transpose", cut_or_padded(b, found, (*b.shape(found)[:2], *win.kernel)), perm=order)
 
@@ -58,11 +58,11 @@ def cut_or_padded(b: OpMaker, x: SSAValue, shape: Ints) -> SSAValue:
     return b.nn("pad", x, before=(0,) * len(shape), after=margins, value=0.0, mode="constant")
 
 
-def _window(kernel: Ints, attrs: dict[str, Any]) -> Window:
-    return Window(kernel, attrs["strides"], attrs["dilations"], attrs["pads"])
+def _window(kernel: Ints, attrs: dict[str, Any]) -> SpatialWindow:
+    return SpatialWindow(kernel, attrs["strides"], attrs["dilations"], attrs["pads"])
 
 
-def _attrs(win: Window, groups: int) -> dict[str, Any]:
+def _attrs(win: SpatialWindow, groups: int) -> dict[str, Any]:
     return {"strides": win.strides, "pads": win.pads, "dilations": win.dilations, "groups": groups, "layout": "nchw"}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.kernels.resampling import Sampling, taps
+from ttc.dialects.core.kernels.resampling import ResampledAxis, taps
 from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, gradient, no_gradient, total
 from ttc.dialects.nn.gradients.pool import along_axes
 from ttc.dialects.nn.making import OpMaker
@@ -45,7 +45,7 @@ def _matrix(attrs: dict[str, Any], rank: int, axis: int, size: int) -> NDArray:
     if (count, scale, start, end) == (size, 1.0, 0.0, 1.0):
         return np.eye(size)
     names = ("mode", "coordinates", "rounding", "cubic", "exclude_outside", "antialias")
-    found = taps(Sampling(size, count, scale, start, end, *(attrs[name] for name in names)))
+    found = taps(ResampledAxis(size, count, scale, start, end, *(attrs[name] for name in names)))
     matrix = np.zeros((count, size))
     np.add.at(matrix, (np.arange(count)[:, None], found.places), found.weights)
     matrix[found.outside] = 0.0

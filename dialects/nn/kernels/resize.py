@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
+from ttc.dialects.core.kernels.resampling import ResampledAxis, Taps, taps
 from ttc.dialects.nn.kernels import KERNELS
 
 _MAX_SCALE = float(1 << 10)
@@ -38,7 +38,7 @@ def resize(
         if (count, scale, start, end) == (x.shape[axis], 1.0, 0.0, 1.0):
             continue
         size = x.shape[axis]
-        found = taps(Sampling(size, count, scale, start, end, mode, coordinates, rounding, cubic, exclude_outside, antialias))
+        found = taps(ResampledAxis(size, count, scale, start, end, mode, coordinates, rounding, cubic, exclude_outside, antialias))
         x = _interpolated(x, axis, found)
         outside.append((axis, found.outside))
     return _filled(x, outside, fill)

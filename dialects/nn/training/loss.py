@@ -15,14 +15,14 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.making import OpMaker
-from ttc.dialects.nn.training.settings import Named
+from ttc.dialects.nn.training.settings import NamedSettings
 
 Ints = tuple[int, ...]
 FLOAT32 = np.dtype(np.float32)
 REDUCTIONS = ("mean", "sum")
 
 
-class Loss(Named, ABC):
+class Loss(NamedSettings, ABC):
     """A loss of one output of a model.
 
     Settings of all but `Output` include `reduction`: `mean`, the sum divided by the count, or `sum`, the sum alone.

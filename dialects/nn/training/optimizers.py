@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.formulas import Formula, Term
-from ttc.dialects.nn.training.settings import Named, named
+from ttc.dialects.nn.training.settings import NamedSettings, named
 
 
 @record(eq=False)
@@ -42,7 +42,7 @@ Updated = tuple[Formula, dict[str, Formula]]
 """The new value of the parameter, and those of its states by slot."""
 
 
-class Optimizer(Named, ABC):
+class Optimizer(NamedSettings, ABC):
     """How parameters follow from gradients.
 
     Settings that are numbers come in with every run, so that schedules never compile again; those that are 0 and switch a part of the

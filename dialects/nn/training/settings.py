@@ -15,7 +15,7 @@ MAX_NUMBERS = 1 << 16
 """The most numbers of one setting that is a list."""
 
 
-class Named:
+class NamedSettings:
     """A record with a name and settings: numbers, truths, words, or lists of numbers."""
 
     NAME: ClassVar[str]
@@ -30,7 +30,7 @@ class Named:
         return f"{self.NAME}:{','.join(given)}" if given else self.NAME
 
 
-NamedT = TypeVar("NamedT", bound=Named)
+NamedT = TypeVar("NamedT", bound=NamedSettings)
 
 
 def named(text: str, kinds: Mapping[str, type[NamedT]], what: str) -> NamedT:
@@ -65,7 +65,7 @@ def made(kind: type[NamedT], given: Mapping[str, Any]) -> NamedT:
 
 
 @cache
-def _settings_of(kind: type[Named]) -> dict[str, Any]:
+def _settings_of(kind: type[NamedSettings]) -> dict[str, Any]:
     """The types of a class's settings by name; hints are evaluated once, as a step of training reads its optimizer's numbers anew."""
     hints = typing.get_type_hints(kind)
     return {item.name: hints[item.name] for item in dataclasses.fields(typing.cast("Any", kind))}
@@ -77,7 +77,7 @@ def _text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value).lower()
 
 
-def _value(kind: type[Named], key: str, value: Any, wanted: Any) -> Any:
+def _value(kind: type[NamedSettings], key: str, value: Any, wanted: Any) -> Any:
     """Return a value of the type that a setting has.  Raises E0101."""
     try:
         return _read(value, wanted)

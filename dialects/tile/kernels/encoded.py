@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.tiling.arrays import SIDE, require_room, split, streams
-from ttc.dialects.core.tiling.sparse_codes import Codes, Entries, decoded
+from ttc.dialects.core.tiling.sparse_codes import Codes, SparseEntries, decoded
 from ttc.dialects.tile.kernels import KERNELS
 
 _CHUNK = 1 << 9
@@ -55,13 +55,13 @@ def _by_core(tiles: NDArray, rows: int, fractures: int) -> list[list[NDArray]]:
     return [list(np.split(row, fractures)) for row in whole]
 
 
-def _require(entries: Entries, tiles: int, rows: int) -> None:
+def _require(entries: SparseEntries, tiles: int, rows: int) -> None:
     for what, found, limit in (("tile", entries.tile, tiles), ("row of tiles", entries.column, rows)):
         if found.size and int(found.max()) >= limit:
             raise Error("E0802", f"the codes of a sparse matrix name {what} {int(found.max())} of {limit}")
 
 
-def _add_products(y: NDArray, tiles: NDArray, acts: NDArray, entries: Entries) -> None:
+def _add_products(y: NDArray, tiles: NDArray, acts: NDArray, entries: SparseEntries) -> None:
     """y[matrix, row] += tile @ acts[column] for each entry, in their order."""
     for start in range(0, len(entries.tile), _CHUNK):
         part = slice(start, start + _CHUNK)

@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import NetlistOp, graphs_of
 from ttc.passes.netlist.overrides import Overrides, breaks, op_names
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 
 
 def ops(count: int = 4) -> list[NetlistOp]:
@@ -24,7 +24,7 @@ def test_ops_go_by_their_source_names_and_their_own() -> None:
 def test_limits_add_up() -> None:
     rules = (PlacementRule(op="matmul", grid=(2, 2)), PlacementRule(name="m1", start=(1, 1), policy="fastest"))
     first, second = (Overrides(rules).limits(op) for op in ops(2))
-    assert first == Limits(grid=(2, 2), text='op = "matmul", grid = [2, 2]', layouts=2)
+    assert first == PlacementLimits(grid=(2, 2), text='op = "matmul", grid = [2, 2]', layouts=2)
     assert second.grid == (2, 2)
     assert (second.start, second.policy) == ((1, 1), "fastest")
 

@@ -6,17 +6,17 @@ from tests.passes.tile_to_netlist.made import candidate, chain, small
 from ttc.dialects.netlist.model import Grid
 from ttc.passes.netlist.reasons import considered, decided
 from ttc.passes.tile_to_netlist.blocking import Blockings
-from ttc.passes.tile_to_netlist.epochs import Epoch, Placed
+from ttc.passes.tile_to_netlist.epochs import EpochRange, Placed
 from ttc.passes.tile_to_netlist.refusals import TooLarge
 
 ONE, TWO, FOUR = candidate(1, 1, 400), candidate(1, 2, 220), candidate(2, 2, 130)
 FOUND = Blockings((ONE, TWO, FOUR), (ONE, TWO, FOUR), (), (TooLarge(1, 3, 2_000_000, (4, 4)),))
 
 
-def epoch() -> Epoch:
+def epoch() -> EpochRange:
     """The op on two cores, and another one that is slower."""
     slow = candidate(1, 1, 300)
-    return Epoch(0, (Placed(TWO, Grid(0, 0, 1, 2), TWO.buffers), Placed(slow, Grid(1, 0, 1, 1), slow.buffers)), 0.0)
+    return EpochRange(0, (Placed(TWO, Grid(0, 0, 1, 2), TWO.buffers), Placed(slow, Grid(1, 0, 1, 1), slow.buffers)), 0.0)
 
 
 def test_candidates_and_verdicts() -> None:

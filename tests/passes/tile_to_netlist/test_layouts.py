@@ -10,7 +10,7 @@ import pytest
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.sizes import dealt
 from ttc.passes.tile_to_netlist.layouts import chosen_layouts, divisors, largest_divisor, layouts, splits
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 
 FUSED = load_target("n150")
 BUDA = replace(FUSED, kernels="buda")
@@ -33,7 +33,7 @@ def test_divisors() -> None:
 @pytest.mark.parametrize("dims", [(1, 392, 2), (12, 4, 2), (1, 4, 96), (16, 12, 12), (1, 1, 1)])
 def test_layouts_cover_a_result_and_leave_no_core_idle(dims: tuple[int, int, int]) -> None:
     t, rows, cols = dims
-    for layout in layouts(dims, FUSED, Limits()):
+    for layout in layouts(dims, FUSED, PlacementLimits()):
         down, across = layout.rows // layout.spread[0], layout.cols // layout.spread[1]
         part_t, part_rows = dealt(t, rows, prod(layout.spread))
         share_t, share_rows, share_cols = layout.share
@@ -43,24 +43,24 @@ def test_layouts_cover_a_result_and_leave_no_core_idle(dims: tuple[int, int, int
 
 
 def test_rows_of_narrow_results_and_matrices_take_the_whole_chip() -> None:
-    assert max(layout.rows * layout.cols for layout in layouts((1, 392, 1), FUSED, Limits())) >= 70
-    assert max(layout.rows * layout.cols for layout in layouts((12, 4, 1), FUSED, Limits())) == 48
+    assert max(layout.rows * layout.cols for layout in layouts((1, 392, 1), FUSED, PlacementLimits())) >= 70
+    assert max(layout.rows * layout.cols for layout in layouts((12, 4, 1), FUSED, PlacementLimits())) == 48
 
 
 def test_kernels_of_buda_have_equal_shares_and_take_matrices_in_turn() -> None:
-    found = list(layouts((12, 5, 4), BUDA, Limits()))
+    found = list(layouts((12, 5, 4), BUDA, PlacementLimits()))
     assert {layout.spread for layout in found} == {(1, 1)}
     assert sorted({layout.rows for layout in found}) == [1, 5]
     assert {layout.share[0] for layout in found} == {12}
 
 
 def test_of_layouts_on_as_many_cores_few_are_kept() -> None:
-    found = chosen_layouts((1, 64, 64), FUSED, Limits(layouts=2))
+    found = chosen_layouts((1, 64, 64), FUSED, PlacementLimits(layouts=2))
     cores = [layout.rows * layout.cols for layout in found]
     assert max(cores.count(n) for n in cores) == 2
     work = [prod(layout.share) for layout in found]
     assert all(later < work[0] for later in work[1:])
-    assert len(found) < len(list(layouts((1, 64, 64), FUSED, Limits())))
+    assert len(found) < len(list(layouts((1, 64, 64), FUSED, PlacementLimits())))
 
 
 def test_divisors_of_large_numbers_take_no_time() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.tile_to_netlist.made import candidate, found, small
-from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode, Traffic
+from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode, QueueTraffic
 
 ONE = found(candidate(1, 1, 100))
 
@@ -18,21 +18,23 @@ def diamond() -> Problem:
 def test_traffic_of_epochs() -> None:
     problem = diamond()
     assert problem.last_reader == [3, 2, 3, 3]
-    assert problem.traffic(0, 4) == [Traffic(5, 10), Traffic(5, 30), Traffic(5, 40), Traffic(5, 40)]
-    assert problem.traffic(2, 9) == [Traffic(20, 30), Traffic(30, 40)]
+    assert problem.traffic(0, 4) == [QueueTraffic(5, 10), QueueTraffic(5, 30), QueueTraffic(5, 40), QueueTraffic(5, 40)]
+    assert problem.traffic(2, 9) == [QueueTraffic(20, 30), QueueTraffic(30, 40)]
 
 
 def test_dram_may_be_slower_than_any_op() -> None:
     problem = diamond()
-    light = problem.time([candidate(1, 1, 100)], Traffic(0, 0))
-    heavy = problem.time([candidate(1, 1, 100)], Traffic(1 << 20, 0))
+    light = problem.time([candidate(1, 1, 100)], QueueTraffic(0, 0))
+    heavy = problem.time([candidate(1, 1, 100)], QueueTraffic(1 << 20, 0))
     assert light == problem.rates.switch_cycles + 100 + 7 * (100 + problem.rates.microbatch_cycles)
     assert heavy - problem.rates.switch_cycles == 8 * (1 << 20) * problem.cycles_per_byte
 
 
 def test_weights_that_are_held_are_read_once() -> None:
     problem = diamond()
-    held, streamed = (problem.time([c], Traffic(0, 0)) for c in (candidate(1, 1, 1, held=1 << 20), candidate(1, 1, 1, streamed=1 << 20)))
+    held, streamed = (
+        problem.time([c], QueueTraffic(0, 0)) for c in (candidate(1, 1, 1, held=1 << 20), candidate(1, 1, 1, streamed=1 << 20))
+    )
     assert streamed - held > 6 * (1 << 20) * problem.cycles_per_byte
 
 
@@ -42,7 +44,7 @@ def test_one_microbatch_does_not_wait_for_weights() -> None:
     weights = candidate(1, 1, 30_000, held=1 << 20)
     load = (1 << 20) * Problem(nodes, small(), 1).cycles_per_byte
     assert load < 30_000
-    one, two = (Problem(nodes, small(), count).time([weights], Traffic(0, 0)) for count in (1, 2))
+    one, two = (Problem(nodes, small(), count).time([weights], QueueTraffic(0, 0)) for count in (1, 2))
     switch, step = diamond().rates.switch_cycles, 30_000 + diamond().rates.microbatch_cycles
     assert one == switch + 30_000
     assert two == switch + load + 30_000 + step

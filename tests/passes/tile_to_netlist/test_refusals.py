@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.passes.tile_to_netlist.blocking import BlockingSubject, find
-from ttc.passes.tile_to_netlist.limits import Limits
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.base import OpView
 
 TARGET = load_target("n150")
@@ -25,7 +25,7 @@ MAP = OpView("map", {"fn": "relu"}, (tensor(128, 3072),), tensor(128, 3072), "Hi
 
 
 def refused(view: OpView, **limits: object) -> Error:
-    asked = Limits(text="as asked", **limits)  # pyright: ignore[reportArgumentType]
+    asked = PlacementLimits(text="as asked", **limits)  # pyright: ignore[reportArgumentType]
     with pytest.raises(Error) as caught:
         find(BlockingSubject(view, frozenset({1}), limits=asked), TARGET)
     assert caught.value.code == "E0504"

@@ -15,7 +15,7 @@ from tests.runtime.conftest import VECTOR, Builder, op
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument, Instruction
 from ttc.runtime.engines.reference import ReferenceEngine
-from ttc.runtime.machine.device import Device
+from ttc.runtime.machine.device import MachineDevice
 from ttc.runtime.machine.session import Session
 from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.program import Program, build_program
@@ -207,9 +207,9 @@ def test_one_program_reads_what_another_wrote(engine: str):
 def test_devices_run_the_graphs_of_their_chips(counter):
     netlist, tensors, description = counter
     program = build_program(netlist, description, tensors, engine="native")
-    session = Session(program, [Device.of(program, ReferenceEngine(), chip=0)])
+    session = Session(program, [MachineDevice.of(program, ReferenceEngine(), chip=0)])
     assert session.call("step", {"x": X})["y"].tolist() == X.tolist()
-    lacking = Session(program, [Device.of(program, ReferenceEngine(), chip=1)])
+    lacking = Session(program, [MachineDevice.of(program, ReferenceEngine(), chip=1)])
     with pytest.raises(Error, match="no device for chip 0") as failure:
         lacking.call("step", {"x": X})
     assert failure.value.code == "E0803"

@@ -38,11 +38,11 @@ def compiled() -> Callable[..., Any]:
 def graphs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the graphs that were compiled, in order."""
     from ttc.dynamo import graph, shared
-    from ttc.dynamo.session import CompiledGraph, Job
+    from ttc.dynamo.session import CompiledGraph, GraphJob
 
     names: list[str] = []
 
-    def counted(job: Job, *args: Any) -> CompiledGraph:
+    def counted(job: GraphJob, *args: Any) -> CompiledGraph:
         names.append(job.name.partition("_")[0])
         return CompiledGraph(job, *args)
 

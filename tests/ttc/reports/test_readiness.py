@@ -17,12 +17,12 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.inputs import OpenDimensions
 from ttc.options import CompileOptions, resolve
 from ttc.passes.tile.split_concat import SplitConcat
-from ttc.reports.readiness import Findings, check
+from ttc.reports.readiness import ReadinessFindings, check
 
 X = normal(4, 64)
 
 
-def checked(model: onnx.ModelProto, folder: Path, **options: Any) -> Findings:
+def checked(model: onnx.ModelProto, folder: Path, **options: Any) -> ReadinessFindings:
     onnx.save(model, folder / "m.onnx")
     return check(folder / "m.onnx", resolve(CompileOptions, options))
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from tests.ttc.view.conftest import HOSTILE, Compiled
 from ttc.dialects.core.errors import Error
-from ttc.view.document import SCHEMA, SCHEMA_FILE, View, as_json, checked_netlist, document, opened, summary
+from ttc.view.document import SCHEMA, SCHEMA_FILE, ViewParts, as_json, checked_netlist, document, opened, summary
 from ttc.view.dumped_passes import DumpedPasses
 
 VALIDATOR: Any = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
@@ -29,7 +29,7 @@ def test_the_schema_is_one_and_names_the_version() -> None:
 
 
 def test_an_archive_alone(compiled: Compiled) -> None:
-    found = valid(document(View(opened(compiled.archive))))
+    found = valid(document(ViewParts(opened(compiled.archive))))
     (stage,) = found["stages"]
     kinds = [op["name"] for op in stage["ops"] if op["kind"] == "op"]
     assert stage["name"] == "netlist"
@@ -46,7 +46,7 @@ def test_an_archive_alone(compiled: Compiled) -> None:
 
 
 def test_ops_point_at_what_feeds_them(compiled: Compiled) -> None:
-    found = valid(document(View(opened(compiled.archive), DumpedPasses(compiled.dump))))
+    found = valid(document(ViewParts(opened(compiled.archive), DumpedPasses(compiled.dump))))
     for stage in found["stages"]:
         for place, op in enumerate(stage["ops"]):
             assert all(0 <= source < place for source in op.get("inputs", [])), (stage["name"], op)
@@ -61,7 +61,7 @@ def test_ops_point_at_what_feeds_them(compiled: Compiled) -> None:
 
 
 def test_why_an_op_is_on_the_host(compiled: Compiled) -> None:
-    found = valid(document(View(opened(compiled.archive), DumpedPasses(compiled.dump))))
+    found = valid(document(ViewParts(opened(compiled.archive), DumpedPasses(compiled.dump))))
     name = f"/block.1/{HOSTILE}"
     ops = [op for stage in found["stages"] if stage["name"] == "netlist" for op in stage["ops"] if name in op.get("sources", [])]
     assert {op["place"]["kind"] for op in ops} == {"host"}
@@ -70,22 +70,22 @@ def test_why_an_op_is_on_the_host(compiled: Compiled) -> None:
 
 
 def test_weights_have_figures(compiled: Compiled) -> None:
-    found = valid(document(View(opened(compiled.archive))))
+    found = valid(document(ViewParts(opened(compiled.archive))))
     (figures,) = [one for one in found["weights"].values() if one["type"] == "32x64 Float32"]
     assert figures["min"] < figures["mean"] < figures["max"]
     assert sum(figures["histogram"]) == 32 * 64
 
 
 def test_another_archive(compiled: Compiled) -> None:
-    found = valid(document(View(opened(compiled.archive), other=opened(compiled.other))))["other"]
+    found = valid(document(ViewParts(opened(compiled.archive), other=opened(compiled.other))))["other"]
     assert not found["same"]
     texts = [value for change in found["changed"] for pair in change["fields"].values() for value in pair]
     assert any("Bfp8_b" in text for text in texts)
-    assert valid(document(View(opened(compiled.archive), other=opened(compiled.archive))))["other"]["same"]
+    assert valid(document(ViewParts(opened(compiled.archive), other=opened(compiled.archive))))["other"]["same"]
 
 
 def test_a_dump_alone(compiled: Compiled) -> None:
-    found = valid(document(View(dump=DumpedPasses(compiled.dump), title="dump")))
+    found = valid(document(ViewParts(dump=DumpedPasses(compiled.dump), title="dump")))
     assert found["title"] == "dump"
     assert found["device"]["target"] == "n150"
     assert [stage["name"] for stage in found["stages"]] == ["import", "nn", "tile", "netlist"]

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from tests.ttc.view.conftest import HOSTILE, Compiled
-from ttc.view.document import View, document, opened
+from ttc.view.document import ViewParts, document, opened
 from ttc.view.dumped_passes import DumpedPasses
 from ttc.view.page import ASSETS, SCRIPTS, page
 
@@ -21,7 +21,7 @@ MOST_BYTES = 3_000_000
 
 @pytest.fixture(scope="module")
 def text(compiled: Compiled) -> str:
-    return page(document(View(opened(compiled.archive), DumpedPasses(compiled.dump), title=HOSTILE)))
+    return page(document(ViewParts(opened(compiled.archive), DumpedPasses(compiled.dump), title=HOSTILE)))
 
 
 def test_nothing_of_a_model_is_markup(text: str) -> None:
@@ -43,7 +43,7 @@ def test_the_policy_allows_what_is_there(text: str) -> None:
 
 
 def test_a_live_page_may_ask_its_own_server(compiled: Compiled) -> None:
-    assert "connect-src 'self'" in page(document(View(opened(compiled.archive), live=True)))
+    assert "connect-src 'self'" in page(document(ViewParts(opened(compiled.archive), live=True)))
 
 
 def test_the_document_is_inside(text: str) -> None:
@@ -54,7 +54,7 @@ def test_the_document_is_inside(text: str) -> None:
 
 
 def test_the_same_bytes_each_time(compiled: Compiled, text: str) -> None:
-    assert page(document(View(opened(compiled.archive), DumpedPasses(compiled.dump), title=HOSTILE))) == text
+    assert page(document(ViewParts(opened(compiled.archive), DumpedPasses(compiled.dump), title=HOSTILE))) == text
 
 
 def test_all_scripts_are_used_and_small() -> None:

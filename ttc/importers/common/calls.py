@@ -16,7 +16,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @record
-class Body(Generic[Key]):
+class GraphBody(Generic[Key]):
     """How many nodes a graph or function has, and what they call; `name` is for messages."""
 
     name: str
@@ -24,12 +24,12 @@ class Body(Generic[Key]):
     calls: Sequence[Key]
 
 
-def check_calls(main: Body[Key], functions: Mapping[Key, Body[Key]]) -> None:
+def check_calls(main: GraphBody[Key], functions: Mapping[Key, GraphBody[Key]]) -> None:
     """No function calls itself, directly or not, and the model without calls is of bounded depth and size.  Raises E0203."""
     found: dict[Key, tuple[int, int]] = {}  # nodes without calls, levels of calls
     active: set[Key] = set()
 
-    def inlined(body: Body[Key]) -> tuple[int, int]:
+    def inlined(body: GraphBody[Key]) -> tuple[int, int]:
         inner = [called(key) for key in body.calls]
         return body.nodes + sum(count for count, _ in inner), max((levels for _, levels in inner), default=0)
 

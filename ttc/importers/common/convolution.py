@@ -10,10 +10,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.volumes import conv_transpose_volume, conv_volume, is_volume, pool_volume
-from ttc.importers.common.windows import Window, lift, lower, pool_attrs, reaching_up, spatial_rank, two_dimensional
+from ttc.importers.common.windows import SpatialWindow, lift, lower, pool_attrs, reaching_up, spatial_rank, two_dimensional
 
 
-def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: Window, groups: int) -> SSAValue:
+def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: SpatialWindow, groups: int) -> SSAValue:
     """x[n, c, spatial...] with w[o, c / groups, kernel...]; the window has an entry a spatial dimension.  Raises E0401, Unsupported."""
     if is_volume(b, x):
         return conv_volume(b, x, w, bias, flat, groups)
@@ -33,7 +33,7 @@ def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, fla
 
 
 def transposed_convolution(
-    b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: Window, extra: tuple[int, ...], groups: int
+    b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: SpatialWindow, extra: tuple[int, ...], groups: int
 ) -> SSAValue:
     """x[n, c, spatial...] with w[c, o / groups, kernel...]; extra: elements at the end beyond the windows, by dimension."""
     if is_volume(b, x):
@@ -54,7 +54,7 @@ def transposed_convolution(
     return lower(b, y, rank)
 
 
-def lacking(b: Builder, x: SSAValue, inner: Sequence[int], sizes: Sequence[int], flat: Window) -> tuple[int, ...]:
+def lacking(b: Builder, x: SSAValue, inner: Sequence[int], sizes: Sequence[int], flat: SpatialWindow) -> tuple[int, ...]:
     """Elements at the end beyond the windows, by dimension, where a transposed convolution of x is to give these sizes.
 
     inner: x's own sizes.  Raises E0401 if windows do not reach them, or reach beyond them.
@@ -74,7 +74,7 @@ def groups_of(channels: int, depth: int) -> int:
     return channels // depth
 
 
-def pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
+def pool(b: Builder, op: str, x: SSAValue, flat: SpatialWindow, ceil_mode: int, **attrs: Any) -> SSAValue:
     """Return the pool of that nn op over x[n, c, spatial...]."""
     if is_volume(b, x):
         return pool_volume(b, op, x, flat, ceil_mode, **attrs)
@@ -82,7 +82,7 @@ def pool(b: Builder, op: str, x: SSAValue, flat: Window, ceil_mode: int, **attrs
     return lower(b, b.nn(op, lift(b, x), **pool_attrs(two_dimensional(flat), ceil_mode), **attrs), rank)
 
 
-def mean_pool(b: Builder, x: SSAValue, flat: Window, *, ceil: bool, include_pad: bool, divisor: float | None) -> SSAValue:
+def mean_pool(b: Builder, x: SSAValue, flat: SpatialWindow, *, ceil: bool, include_pad: bool, divisor: float | None) -> SSAValue:
     """Means of windows, or sums over a divisor: windows that ceil lets reach out have as many elements as the others then."""
     if divisor is None:
         return pool(b, "avg_pool2d", x, flat, int(ceil), count_include_pad=include_pad)

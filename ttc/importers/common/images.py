@@ -13,7 +13,7 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import groups_of, lacking
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, same_totals, split_pads
+from ttc.importers.common.windows import SpatialWindow, same_totals, split_pads
 
 Ints: TypeAlias = tuple[int, ...]
 MAX_STEP = 1 << 24
@@ -70,7 +70,7 @@ def conv_transpose(
         pads = split_pads(same_totals(sizes, kernel, strides, dilations), upper=True)
     else:
         pads = (0, 0, 0, 0)
-    extra = lacking(b, x, inner, sizes, Window(kernel, strides, dilations, pads))
+    extra = lacking(b, x, inner, sizes, SpatialWindow(kernel, strides, dilations, pads))
     attrs: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations, "groups": 1, "layout": "nhwc"}
     return b.nn("conv_transpose2d", x, w, bias, output_padding=extra, **attrs)
 

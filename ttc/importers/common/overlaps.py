@@ -10,12 +10,12 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.kernels import windows as core
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.parts import padded
-from ttc.importers.common.windows import Window
+from ttc.importers.common.windows import SpatialWindow
 
 Ints: TypeAlias = tuple[int, ...]
 
 
-def added_windows(b: Builder, x: SSAValue, sizes: Ints, win: Window) -> SSAValue:
+def added_windows(b: Builder, x: SSAValue, sizes: Ints, win: SpatialWindow) -> SSAValue:
     """x[n, c * taps, windows] -> [n, c, sizes].  Raises E0401."""
     rank, (n, columns, count) = len(sizes), b.shape(x)
     along = [core.Window(win.kernel[i], win.strides[i], win.dilations[i], win.pads[i], win.pads[rank + i], ceil=False) for i in range(rank)]

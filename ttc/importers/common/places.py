@@ -12,14 +12,14 @@ from ttc.dialects.core.kernels import windows as core
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window
+from ttc.importers.common.windows import SpatialWindow
 
 Ints: TypeAlias = tuple[int, ...]
 MOST_TAPS = 16
 """The most taps of windows that are compared one after the other; beyond, ops grow with the window, and lines of taps are long enough."""
 
 
-def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray:
+def window_places(sizes: Ints, win: SpatialWindow, *, ceil: bool = False) -> np.ndarray:
     """[windows, taps]: place in the flattened image of each tap of each window; -1 in the padding.  Raises Unsupported."""
     rank = len(sizes)
     found = np.zeros((1, 1), np.int64)
@@ -36,7 +36,7 @@ def window_places(sizes: Ints, win: Window, *, ceil: bool = False) -> np.ndarray
     return found
 
 
-def max_pool_places(b: Builder, x: SSAValue, win: Window, shape: Ints, *, ceil: bool, column_major: bool) -> SSAValue:
+def max_pool_places(b: Builder, x: SSAValue, win: SpatialWindow, shape: Ints, *, ceil: bool, column_major: bool) -> SSAValue:
     """Return where in the flattened x each maximum of a pool lies, the first of equal ones: of the result's shape.
 
     column_major: an image's columns count as one after the other.

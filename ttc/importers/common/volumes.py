@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, pool_attrs
+from ttc.importers.common.windows import SpatialWindow, pool_attrs
 
 MAX_DEPTH_TAPS = 64
 """Taps along the depth of a convolution, each of which becomes a convolution."""
@@ -20,18 +20,18 @@ def is_volume(b: Builder, x: SSAValue) -> bool:
     return b.rank(x) == 5
 
 
-def pool_volume(b: Builder, op: str, x: SSAValue, w: Window, ceil_mode: int, **attrs: Any) -> SSAValue:
+def pool_volume(b: Builder, op: str, x: SSAValue, w: SpatialWindow, ceil_mode: int, **attrs: Any) -> SSAValue:
     """Return the pool of planes, then that of the depth: maxima and means over windows are separable, padding and ceil_mode included."""
     n, c, depth, height, width = b.shape(x)
-    plane = Window(w.kernel[1:], w.strides[1:], w.dilations[1:], (*w.pads[1:3], *w.pads[4:]))
+    plane = SpatialWindow(w.kernel[1:], w.strides[1:], w.dilations[1:], (*w.pads[1:3], *w.pads[4:]))
     y = b.nn(op, b.reshape(x, n, c * depth, height, width), **pool_attrs(plane, ceil_mode), **attrs)
     height, width = b.shape(y)[2:]
-    line = Window((w.kernel[0], 1), (w.strides[0], 1), (w.dilations[0], 1), (w.pads[0], 0, w.pads[3], 0))
+    line = SpatialWindow((w.kernel[0], 1), (w.strides[0], 1), (w.dilations[0], 1), (w.pads[0], 0, w.pads[3], 0))
     y = b.nn(op, b.reshape(y, n, c, depth, height * width), **pool_attrs(line, ceil_mode), **attrs)
     return b.reshape(y, n, c, b.shape(y)[2], height, width)
 
 
-def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: Window, groups: int) -> SSAValue:
+def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: SpatialWindow, groups: int) -> SSAValue:
     """Return the sum over the kernel's planes of their convolutions with the planes of x that they meet."""
     taps, reach = win.kernel[0], win.reach()[0]
     planes = _planes(b, x, win)
@@ -59,7 +59,7 @@ def conv_volume(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win
 
 
 def conv_transpose_volume(
-    b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: Window, extra: tuple[int, ...], groups: int
+    b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, win: SpatialWindow, extra: tuple[int, ...], groups: int
 ) -> SSAValue:
     """Return the sum over the kernel's planes of their transposed convolutions with the planes of x, each put where its tap writes.
 
@@ -103,7 +103,7 @@ def _spread(b: Builder, x: SSAValue, stride: int, before: int, after: int) -> SS
     return b.nn("pad", x, before=(0, before, 0, 0, 0), after=(0, after, 0, 0, 0), value=0.0, mode="constant")
 
 
-def _planes(b: Builder, x: SSAValue, win: Window) -> SSAValue:
+def _planes(b: Builder, x: SSAValue, win: SpatialWindow) -> SSAValue:
     """[n, depth, c, height, width], the depth padded."""
     before, after = win.pads[0], win.pads[3]
     if before or after:

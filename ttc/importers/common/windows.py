@@ -11,7 +11,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.kernels import windows as core
-from ttc.dialects.nn.window import Window
+from ttc.dialects.nn.window import SpatialWindow
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 
@@ -46,7 +46,7 @@ def window(
     dilations: tuple[int, ...],
     pads: tuple[int, ...],
     auto_pad: str,
-) -> Window:
+) -> SpatialWindow:
     """Return the window over x[n, c, one or two spatial dimensions].  Raises E0401, E0402, Unsupported."""
     spatial_rank(b, x)
     return two_dimensional(flat_window(b, x, kernel, strides, dilations, pads, auto_pad))
@@ -60,7 +60,7 @@ def flat_window(
     dilations: tuple[int, ...],
     pads: tuple[int, ...],
     auto_pad: str,
-) -> Window:
+) -> SpatialWindow:
     """The window over x[n, c, spatial...] in as many dimensions; empty attributes take their defaults.  Raises E0402, Unsupported."""
     rank = b.rank(x) - 2
     strides, dilations, pads = strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank)
@@ -70,12 +70,12 @@ def flat_window(
         raise Error("E0402", f"kernel {kernel}, strides {strides} and dilations {dilations} must be positive")
     if max(kernel + strides + dilations + pads) > 1 << 24 or min(pads) < -(1 << 24):
         raise Error("E0402", f"kernel {kernel}, strides {strides}, dilations {dilations} or pads {pads} are too large")
-    flat = Window(kernel, strides, dilations, pads)
+    flat = SpatialWindow(kernel, strides, dilations, pads)
     pads = _pads(b.shape(x)[2:], flat, auto_pad)
-    return Window(kernel, strides, dilations, pads)
+    return SpatialWindow(kernel, strides, dilations, pads)
 
 
-def _pads(sizes: tuple[int, ...], flat: Window, auto_pad: str) -> tuple[int, ...]:
+def _pads(sizes: tuple[int, ...], flat: SpatialWindow, auto_pad: str) -> tuple[int, ...]:
     if auto_pad in ("NOTSET", ""):
         if min(flat.pads) < 0:
             raise Unsupported("negative pads")
@@ -102,7 +102,7 @@ def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
     return small + large if upper else large + small
 
 
-def reaching_up(sizes: tuple[int, ...], win: Window) -> Window:
+def reaching_up(sizes: tuple[int, ...], win: SpatialWindow) -> SpatialWindow:
     """Return the window with so much padding at the end that the last ones of ceil_mode fit."""
     rank, ends = len(sizes), list(win.pads[len(sizes) :])
     for i, (size, kernel, stride, dilation) in enumerate(zip(sizes, win.kernel, win.strides, win.dilations, strict=True)):
@@ -111,15 +111,15 @@ def reaching_up(sizes: tuple[int, ...], win: Window) -> Window:
     return replace(win, pads=(*win.pads[:rank], *ends))
 
 
-def two_dimensional(flat: Window) -> Window:
+def two_dimensional(flat: SpatialWindow) -> SpatialWindow:
     """Return the window with a height of 1 if it has one dimension."""
     if len(flat.kernel) == 2:
         return flat
     begin, end = flat.pads
-    return Window((1, *flat.kernel), (1, *flat.strides), (1, *flat.dilations), (0, begin, 0, end))
+    return SpatialWindow((1, *flat.kernel), (1, *flat.strides), (1, *flat.dilations), (0, begin, 0, end))
 
 
-def pool_attrs(w: Window, ceil_mode: int) -> dict[str, Any]:
+def pool_attrs(w: SpatialWindow, ceil_mode: int) -> dict[str, Any]:
     """Attributes that the two pools share."""
     return {
         "kernel": w.kernel,

@@ -17,11 +17,11 @@ from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import DTYPES, type_name
 
 
-class Elementwise(Protocol):
+class ElementwiseRow(Protocol):
     def __call__(self, b: Builder, *operands: SSAValue) -> SSAValue: ...
 
 
-def same(op: str) -> Elementwise:
+def same(op: str) -> ElementwiseRow:
     """Return the nn op of that name on the same operands."""
     return lambda b, *operands: b.nn(op, *operands)
 
@@ -145,7 +145,7 @@ def clip_11(b: Builder, x: SSAValue, min: SSAValue | None = None, max: SSAValue 
     return x if max is None else b.nn("minimum", x, max)
 
 
-def _fold(op: str) -> Elementwise:
+def _fold(op: str) -> ElementwiseRow:
     """Return a variadic op as a chain of binary ones."""
     return lambda b, *operands: reduce(lambda x, y: b.nn(op, x, y), operands)
 

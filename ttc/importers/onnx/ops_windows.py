@@ -14,7 +14,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.overlaps import added_windows
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, flat_window
+from ttc.importers.common.windows import SpatialWindow, flat_window
 from ttc.importers.onnx.tables import MAPPINGS
 
 Ints: TypeAlias = tuple[int, ...]
@@ -33,9 +33,9 @@ def col2_im_18(
     return added_windows(b, x, sizes, win)
 
 
-def _window(sizes: Ints, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Window:
+def _window(sizes: Ints, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> SpatialWindow:
     rank = len(sizes)
-    win = Window(kernel, strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank))
+    win = SpatialWindow(kernel, strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank))
     if len(win.strides) != rank or len(win.dilations) != rank or len(win.pads) != 2 * rank:
         raise Error("E0402", f"strides {strides}, dilations {dilations} or pads {pads} do not fit {rank} dimensions")
     if min((*win.kernel, *win.strides, *win.dilations)) < 1 or min(win.pads) < 0 or max((*win.kernel, *win.dilations, *win.pads)) > 1 << 16:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.common.calls import Body, check_calls
+from ttc.importers.common.calls import GraphBody, check_calls
 
 FunctionKey: TypeAlias = tuple[str, str, str]
 """The key of a model's function: its domain, name and overload."""
@@ -69,8 +69,8 @@ def check_body(nodes: Sequence[NodeProto], inputs: Iterable[str], outputs: Itera
 
 
 def _check_calls(nodes: Sequence[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:
-    def body(name: str, nodes: Sequence[NodeProto]) -> Body[FunctionKey]:
-        return Body(name, len(nodes), [key for key in map(key_of, nodes) if key in functions])
+    def body(name: str, nodes: Sequence[NodeProto]) -> GraphBody[FunctionKey]:
+        return GraphBody(name, len(nodes), [key for key in map(key_of, nodes) if key in functions])
 
     check_calls(body("", nodes), {key: body(key[1], function.node) for key, function in functions.items()})
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.records import record
-from ttc.importers.common.unsupported import Unsupported
-
-
-class Refused:
-    """The value of a node that cannot be imported; what depends on it is passed over."""
+from ttc.importers.common.unsupported import Refused, Unsupported
 
 
 @record
@@ -29,7 +25,6 @@ class Packed:
     sizes: SSAValue
 
 
-REFUSED: Final = Refused()
 Value: TypeAlias = "SSAValue | Listed | Packed | Refused | None"
 """None: an optional input that is absent, or an optional without an element."""
 

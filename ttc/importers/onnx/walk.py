@@ -14,7 +14,7 @@ from ttc.dialects.core.ir.values import SSAValue, VerifyException
 from ttc.dialects.core.records import record
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.calls import MAX_DEPTH
-from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.onnx import ops_sequence
 from ttc.importers.onnx.calls import CallBudget, NodeCall
 from ttc.importers.onnx.control import CONTROL
@@ -24,7 +24,7 @@ from ttc.importers.onnx.signatures import check_signature
 from ttc.importers.onnx.structure import FunctionKey, domain_of, key_of, node_name
 from ttc.importers.onnx.tables import SIGNED_DOMAINS, is_signed, mapping
 from ttc.importers.onnx.tensors import CODES, array_of
-from ttc.importers.onnx.values import REFUSED, Listed, Packed, Refused, RefusedInside, Value
+from ttc.importers.onnx.values import Listed, Packed, RefusedInside, Value
 
 _HINTS = ("consumed_inputs",)
 """Attributes without a meaning: which operands' memory an op up to opset 5 might reuse."""

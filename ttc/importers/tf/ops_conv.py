@@ -11,7 +11,7 @@ from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, groups_of, lacking, pool, transposed_convolution
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, same_totals, split_pads
+from ttc.importers.common.windows import SpatialWindow, same_totals, split_pads
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
@@ -62,7 +62,7 @@ def layout_of(data_format: str) -> ImageLayout:
     return found
 
 
-def paddings(sizes: Ints, flat: Window, padding: str, explicit: Ints, layout: ImageLayout) -> Ints:
+def paddings(sizes: Ints, flat: SpatialWindow, padding: str, explicit: Ints, layout: ImageLayout) -> Ints:
     """All beginnings, then all ends.  Raises E0402."""
     if padding == "VALID":
         return (0,) * (2 * layout.rank)
@@ -80,11 +80,11 @@ def paddings(sizes: Ints, flat: Window, padding: str, explicit: Ints, layout: Im
 
 def _window(
     b: Builder, x: SSAValue, layout: ImageLayout, kernel: Ints, strides: Ints, dilations: Ints, padding: str, explicit: Ints
-) -> Window:
+) -> SpatialWindow:
     dilations = dilations or (1,) * (layout.rank + 2)
-    flat = Window(kernel, layout.spatial(strides, "strides"), layout.spatial(dilations, "dilations"), ())
+    flat = SpatialWindow(kernel, layout.spatial(strides, "strides"), layout.spatial(dilations, "dilations"), ())
     images.require_steps("kernel", kernel)
-    return Window(flat.kernel, flat.strides, flat.dilations, paddings(layout.sizes(b, x), flat, padding, explicit, layout))
+    return SpatialWindow(flat.kernel, flat.strides, flat.dilations, paddings(layout.sizes(b, x), flat, padding, explicit, layout))
 
 
 def _kernel(b: Builder, w: SSAValue, rank: int) -> Ints:
@@ -172,9 +172,9 @@ def conv_transposed(
     apart = layout.spatial(dilations or (1,) * (layout.rank + 2), "dilations")
     if layout == _LAYOUTS["NHWC"] and padding in ("SAME", "VALID"):
         return images.conv_transpose(b, out_backprop, filter, None, sizes, steps, apart, padding)
-    flat = Window(_kernel(b, filter, layout.rank), steps, apart, ())
+    flat = SpatialWindow(_kernel(b, filter, layout.rank), steps, apart, ())
     images.require_steps("sizes", sizes)
-    flat = Window(flat.kernel, steps, apart, paddings(sizes, flat, padding, explicit_paddings, layout))
+    flat = SpatialWindow(flat.kernel, steps, apart, paddings(sizes, flat, padding, explicit_paddings, layout))
     x = layout.first(b, out_backprop)
     extra = lacking(b, out_backprop, layout.sizes(b, out_backprop), sizes, flat)
     w = b.nn("transpose", filter, perm=(layout.rank + 1, layout.rank, *range(layout.rank)))

@@ -12,14 +12,14 @@ from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.places import max_pool_places, window_places
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window
+from ttc.importers.common.windows import SpatialWindow
 from ttc.importers.tf.tables import Rows
 
 Ints: TypeAlias = tuple[int, ...]
 FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
 
 
-def _window(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Ints, padding: str) -> Window:
+def _window(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Ints, padding: str) -> SpatialWindow:
     """Return the windows over height and width.  Raises E0401, E0402, Unsupported."""
     for what, values in (("ksizes", kernel), ("strides", strides), ("rates", dilations)):
         if len(values) != 4:
@@ -27,7 +27,7 @@ def _window(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Int
         if (values[0], values[3]) != (1, 1):
             raise Unsupported(f"{what} {list(values)} over batch or channels")
     inner = kernel[1:3], strides[1:3], dilations[1:3]
-    return Window(*inner, images.image_pads(b, x, *inner, padding))
+    return SpatialWindow(*inner, images.image_pads(b, x, *inner, padding))
 
 
 def extract_patches(b: Builder, images_: SSAValue, *, ksizes: Ints, strides: Ints, rates: Ints, padding: str) -> SSAValue:
@@ -46,7 +46,7 @@ def extract_patches(b: Builder, images_: SSAValue, *, ksizes: Ints, strides: Int
     return b.reshape(found, n, rows, columns, high * wide * c)
 
 
-def _along(sizes: Ints, win: Window) -> list[tuple[int, int, int, int, int, int]]:
+def _along(sizes: Ints, win: SpatialWindow) -> list[tuple[int, int, int, int, int, int]]:
     """Size, paddings, kernel, dilation and stride of each dimension."""
     return list(zip(sizes, win.pads[:2], win.pads[2:], win.kernel, win.dilations, win.strides, strict=True))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.importers.common.calls import Body, check_calls
+from ttc.importers.common.calls import GraphBody, check_calls
 from ttc.importers.tf.messages import Function, Graph, Node
 
 CALLERS = frozenset(["PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"])
@@ -94,7 +94,7 @@ def called(node: Node, functions: Mapping[str, Function]) -> Iterator[str]:
 
 
 def _check_calls(graph: Graph) -> None:
-    def body(name: str, nodes: Sequence[Node]) -> Body[str]:
-        return Body(name, len(nodes), [key for node in nodes for key in called(node, graph.functions)])
+    def body(name: str, nodes: Sequence[Node]) -> GraphBody[str]:
+        return GraphBody(name, len(nodes), [key for node in nodes for key in called(node, graph.functions)])
 
     check_calls(body("", graph.nodes), {name: body(name, function.nodes) for name, function in graph.functions.items()})

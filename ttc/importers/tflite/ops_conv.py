@@ -10,7 +10,7 @@ from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, groups_of, lacking, transposed_convolution
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, same_totals, split_pads
+from ttc.importers.common.windows import SpatialWindow, same_totals, split_pads
 from ttc.importers.tflite.building import TfliteBuilder
 from ttc.importers.tflite.fused import fused
 from ttc.importers.tflite.tables import CODES, Rows
@@ -148,15 +148,15 @@ def _first(b: Builder, x: SSAValue) -> SSAValue:
     return b.nn("transpose", x, perm=(0, 4, 1, 2, 3))
 
 
-def _volume(kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> Window:
+def _volume(kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> SpatialWindow:
     for what, values in (("kernel", kernel), ("strides", strides), ("dilations", dilations)):
         images.require_steps(what, values)
-    return Window(kernel, strides, dilations, (0,) * 6)
+    return SpatialWindow(kernel, strides, dilations, (0,) * 6)
 
 
-def _padded(w: Window, sizes: tuple[int, ...], padding: str) -> Window:
+def _padded(w: SpatialWindow, sizes: tuple[int, ...], padding: str) -> SpatialWindow:
     totals = same_totals(sizes, w.kernel, w.strides, w.dilations) if padding == "SAME" else [0, 0, 0]
-    return Window(w.kernel, w.strides, w.dilations, split_pads(totals, upper=True))
+    return SpatialWindow(w.kernel, w.strides, w.dilations, split_pads(totals, upper=True))
 
 
 def fully_connected(

@@ -13,7 +13,7 @@ from ttc.dialects.core.kernels.windows import Window as Along
 from ttc.dialects.nn.gradients.conv import cut_or_padded, of_filters, of_images
 from ttc.dialects.nn.gradients.pool import along_axes, mean_matrix
 from ttc.dialects.nn.gradients.resize import resized_back
-from ttc.dialects.nn.window import Window
+from ttc.dialects.nn.window import SpatialWindow
 from ttc.importers.common.convolution import convolution, transposed_convolution
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.tables import Row, Rows
@@ -41,12 +41,12 @@ def convolution_backward(
     """Gradients of x[n, c, spatial...], weight[o, c / groups, kernel...] (transposed: [c, o / groups, kernel...]) and of the bias."""
     rank = b.rank(x) - 2
     stride, padding, dilation = (v * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation))
-    win = Window(b.shape(weight)[2:], stride, dilation, (*padding, *padding))
+    win = SpatialWindow(b.shape(weight)[2:], stride, dilation, (*padding, *padding))
 
-    def convolve(x: SSAValue, w: SSAValue, flat: Window, groups: int) -> SSAValue:
+    def convolve(x: SSAValue, w: SSAValue, flat: SpatialWindow, groups: int) -> SSAValue:
         return convolution(b, x, w, None, flat, groups)
 
-    def transpose(x: SSAValue, w: SSAValue, flat: Window, extra: Ints, groups: int) -> SSAValue:
+    def transpose(x: SSAValue, w: SSAValue, flat: SpatialWindow, extra: Ints, groups: int) -> SSAValue:
         return transposed_convolution(b, x, w, None, flat, extra, groups)
 
     of_x = of_weight = of_bias = None

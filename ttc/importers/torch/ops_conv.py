@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.convolution import convolution, transposed_convolution
-from ttc.importers.common.windows import Window, flat_window, same_totals, split_pads
+from ttc.importers.common.windows import SpatialWindow, flat_window, same_totals, split_pads
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.tables import Rows
 
@@ -56,7 +56,7 @@ def conv_padding(
     return convolution(b, x, weight, bias, _window(b, x, weight, stride, pads, dilation), groups)
 
 
-def _window(b: TorchBuilder, x: SSAValue, weight: SSAValue, stride: Ints, pads: Ints, dilation: Ints) -> Window:
+def _window(b: TorchBuilder, x: SSAValue, weight: SSAValue, stride: Ints, pads: Ints, dilation: Ints) -> SpatialWindow:
     rank = b.rank(weight) - 2
     return flat_window(b, x, b.shape(weight)[2:], each(stride, rank), each(dilation, rank), pads, "NOTSET")
 

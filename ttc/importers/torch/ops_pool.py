@@ -13,7 +13,7 @@ from ttc.importers.common.convolution import mean_pool, pool
 from ttc.importers.common.places import largest_in, window_places
 from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.common.windows import Window, flat_window, pool_attrs
+from ttc.importers.common.windows import SpatialWindow, flat_window, pool_attrs
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.ops_conv import each
 from ttc.importers.torch.tables import Row, Rows
@@ -28,7 +28,7 @@ def _batched(b: TorchBuilder, x: SSAValue, rank: int) -> tuple[SSAValue, Callabl
     return b.reshape(x, 1, *b.shape(x)), lambda y: b.reshape(y, *b.shape(y)[1:])
 
 
-def _window(b: TorchBuilder, x: SSAValue, rank: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Window:
+def _window(b: TorchBuilder, x: SSAValue, rank: int, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> SpatialWindow:
     kernel, padding = each(kernel, rank), each(padding, rank)
     steps = each(stride, rank) if stride else kernel
     return flat_window(b, x, kernel, steps, each(dilation, rank), (*padding, *padding), "NOTSET")
@@ -107,9 +107,9 @@ def adaptive_avg_pool(rank: int) -> Row:
     return row
 
 
-def _even(sizes: Ints, wanted: Ints) -> Window:
+def _even(sizes: Ints, wanted: Ints) -> SpatialWindow:
     kernel = tuple(size // want for size, want in zip(sizes, wanted, strict=True))
-    return Window(kernel, kernel, (1,) * len(kernel), (0,) * (2 * len(kernel)))
+    return SpatialWindow(kernel, kernel, (1,) * len(kernel), (0,) * (2 * len(kernel)))
 
 
 def _bounds(size: int, want: int) -> list[tuple[int, int]]:

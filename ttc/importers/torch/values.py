@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from ttc.dialects.core.records import record
-
-
-class Refused:
-    """The value of a node that cannot be imported; what depends on it is passed over."""
+from ttc.importers.common.unsupported import Refused
 
 
 @record
@@ -20,7 +17,6 @@ class DataNumber:
     args: tuple[Any, ...]
 
 
-REFUSED: Final = Refused()
 Value: TypeAlias = Any
 """An nn value, a tuple of values, a plain Python value (numbers, None, text, numpy dtypes), a subgraph as a function, a DataNumber, or
 REFUSED."""

@@ -14,7 +14,7 @@ from torch import fx
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import SSAValue, VerifyException
-from ttc.importers.common.unsupported import Unsupported
+from ttc.importers.common.unsupported import REFUSED, Refused, Unsupported
 from ttc.importers.torch.arguments import bind
 from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.complexes import ComplexTensor, complex_row, holds_complex
@@ -22,7 +22,7 @@ from ttc.importers.torch.decompositions import overload_name
 from ttc.importers.torch.dtypes import COMPLEX_DTYPES, DTYPES, dtype_of
 from ttc.importers.torch.places import sources_of
 from ttc.importers.torch.tables import rows
-from ttc.importers.torch.values import REFUSED, DataNumber, Refused, Value, holds_refused
+from ttc.importers.torch.values import DataNumber, Value, holds_refused
 from ttc.importers.torch.weights import weight_of
 
 MAX_DEPTH = 64

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import field
 
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaProgram, BudaQueue, QueueSetting
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaProgram, BudaQueue, BudaQueueSetting
 from ttc.dialects.netlist.buda.rules.constants import known_values
 from ttc.dialects.netlist.buda.rules.context import Context
 
@@ -195,7 +195,7 @@ def _check_unset(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: Pro
             scope.report(step.line, "E0653", f"execute of graph '{graph.name}': settings of {kind} '{name}' are missing, {why}")
 
 
-def _check_setting(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> None:
+def _check_setting(setting: BudaQueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> None:
     line = setting.lines.get("", 0)
     what = f"settings of queue '{queue.name}'"
 
@@ -261,7 +261,7 @@ def _check_entries(step: BudaInstruction, uses: Uses, graph: BudaGraph, scope: P
             _check_room(queue, graph, scope.context)
 
 
-def _again(setting: QueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> bool:
+def _again(setting: BudaQueueSetting, queue: BudaQueue, graph: BudaGraph, scope: ProgramCheck) -> bool:
     """Return whether a run reads the entries of a queue several times."""
     stays = not {setting.rd_ptr_local, setting.rd_ptr_global} & scope.moved and setting.prologue != "true"
     count, entries = graph.input_count or 0, queue.entries or 0

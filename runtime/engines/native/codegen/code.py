@@ -53,7 +53,7 @@ class Compilable(Protocol):
         ...
 
 
-class Store(Protocol):
+class CodeStore(Protocol):
     """Where made code is kept: `cache.Cache`."""
 
     def get(self, key: str, cpu: Cpu) -> bytes | None:
@@ -130,7 +130,7 @@ class Code:
 
 
 def compiled(
-    kernels: Sequence[Compilable], cpu: Cpu, cache: Store | None = None, linker: Linker | None = None, told: Told | None = None
+    kernels: Sequence[Compilable], cpu: Cpu, cache: CodeStore | None = None, linker: Linker | None = None, told: Told | None = None
 ) -> Code:
     """Compile kernels, or take their code from a cache.
 

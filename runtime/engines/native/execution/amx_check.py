@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.codegen.cache import process_cache
-from ttc.runtime.engines.native.codegen.code import Signature, Store, compiled
+from ttc.runtime.engines.native.codegen.code import CodeStore, Signature, compiled
 from ttc.runtime.engines.native.codegen.features import Cpu, permit_amx
 from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, AmxGemm
@@ -31,7 +31,7 @@ def _works(cpu: Cpu) -> bool:
     return permit_amx() and multiplies_right(cpu, process_cache())
 
 
-def multiplies_right(cpu: Cpu, store: Store | None) -> bool:
+def multiplies_right(cpu: Cpu, store: CodeStore | None) -> bool:
     """Return whether a product of small integers is what numpy finds, to the bit: whole blocks and part of one."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((_ROWS, _DEPTH), (_DEPTH, _COLUMNS)))
@@ -41,7 +41,7 @@ def multiplies_right(cpu: Cpu, store: Store | None) -> bool:
         return False
 
 
-def _product(a: NDArray[np.float32], b: NDArray[np.float32], cpu: Cpu, store: Store | None) -> NDArray[np.float32]:
+def _product(a: NDArray[np.float32], b: NDArray[np.float32], cpu: Cpu, store: CodeStore | None) -> NDArray[np.float32]:
     """a b through the kernels, a in bfloat16."""
     (rows, depth), columns = a.shape, b.shape[1]
     panels = -(-columns // PANEL)

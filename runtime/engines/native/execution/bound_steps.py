@@ -12,14 +12,14 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.evaluate import MALFORMED
 from ttc.dialects.core.plain.interpret import Resolver, rounded_results
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.execution.values import ABSENT, Values
+from ttc.runtime.engines.native.execution.values import ABSENT, RunValues
 from ttc.runtime.engines.native.graph.storage import array_dtype, computed, stored
 from ttc.runtime.engines.native.graph.tensors import Place, View
 from ttc.runtime.engines.native.planning.python_step import Mismatch, PythonStep
 from ttc.runtime.engines.result_memory import has_own_memory
 
-BoundStep: TypeAlias = Callable[[Values], None]
-"""Runs a step on the values of a run.  Raises what `Values.compute` does."""
+BoundStep: TypeAlias = Callable[[RunValues], None]
+"""Runs a step on the values of a run.  Raises what `RunValues.compute` does."""
 _Moved: TypeAlias = "tuple[View, np.dtype | None]"
 _Reads: TypeAlias = "tuple[tuple[int, NDArray | None, _Moved | None], ...]"
 """Operands: an array that lies where it lies in every run; what lies elsewhere in each, and the dtype that it is computed in; the number of
@@ -44,7 +44,7 @@ class _Write:
     sizes: tuple[tuple[int, int], ...]
     shared: bool
 
-    def put(self, value: NDArray, values: Values, where: PythonStep) -> None:
+    def put(self, value: NDArray, values: RunValues, where: PythonStep) -> None:
         """Put a result there; what Python holds stays as it is.  Raises Mismatch."""
         shape = value.shape
         if len(shape) != self.rank:
@@ -58,14 +58,14 @@ class _Write:
             values.objects[self.number] = value if not self.shared or has_own_memory(value) else value.copy()
 
 
-def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]) -> BoundStep:
-    """Return how a step runs on the instance that values are of; by `Values.compute` where its memory changes from run to run.
+def bound_step(step: PythonStep, values: RunValues, resolve: Callable[[], Resolver]) -> BoundStep:
+    """Return how a step runs on the instance that values are of; by `RunValues.compute` where its memory changes from run to run.
 
     Args:
         resolve: gives what gives constants, when it is asked for.
     """
 
-    def anyhow(values: Values) -> None:
+    def anyhow(values: RunValues) -> None:
         values.compute(step, resolve())
 
     prepared = None if step.is_held else step.prepared(resolve)
@@ -76,7 +76,7 @@ def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]
     compute, roundings = prepared
     held = None if any(moved for _, _, moved in reads) else [(number, array) for number, array, _ in reads]
 
-    def run(values: Values) -> None:
+    def run(values: RunValues) -> None:
         objects = values.objects
         try:
             if held is None:
@@ -94,14 +94,14 @@ def bound_step(step: PythonStep, values: Values, resolve: Callable[[], Resolver]
     return run
 
 
-def _operand(values: Values, number: int, array: NDArray | None, moved: _Moved | None) -> NDArray | None:
+def _operand(values: RunValues, number: int, array: NDArray | None, moved: _Moved | None) -> NDArray | None:
     """Return an operand of a step that has some in memory of the caller's."""
     if array is not None:
         return array
     return values.objects[number] if moved is None else values.operand(number, *moved)
 
 
-def _reads(step: PythonStep, values: Values) -> _Reads:
+def _reads(step: PythonStep, values: RunValues) -> _Reads:
     """Return where the operands lie."""
     given = iter(step.present)
     found: list[tuple[int, NDArray | None, _Moved | None]] = []
@@ -120,7 +120,7 @@ def _reads(step: PythonStep, values: Values) -> _Reads:
     return tuple(found)
 
 
-def _writes(step: PythonStep, values: Values, *, shared: bool) -> tuple[_Write, ...] | None:
+def _writes(step: PythonStep, values: RunValues, *, shared: bool) -> tuple[_Write, ...] | None:
     """Return where the results go; None if one goes to memory of the caller's, or is held in another type than it is computed in."""
     found: list[_Write] = []
     for number, view, type_ in zip(step.node.results, step.targets, step.node.work.results, strict=True):
@@ -132,7 +132,7 @@ def _writes(step: PythonStep, values: Values, *, shared: bool) -> tuple[_Write, 
     return tuple(found)
 
 
-def _own(view: View, values: Values) -> NDArray | None:
+def _own(view: View, values: RunValues) -> NDArray | None:
     """Return a view of the plan's own memory as an array; None for memory of the caller's."""
     if view.buffer.place not in (Place.ARENA, Place.CONSTANT):
         return None

@@ -11,7 +11,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer, Place
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Place, PlanBuffer
 from ttc.runtime.engines.native.kernels import threads_code
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.memory import aligned_bytes, aligned_words
@@ -92,7 +92,7 @@ class Instance:
         own = (self.memory, self._state, self._scratch, self._words, self._table)
         _HELD.hold(self, sum(array.nbytes for array in own))
 
-    def base(self, buffer: Buffer) -> int:
+    def base(self, buffer: PlanBuffer) -> int:
         """Address of a buffer that is not the caller's."""
         if buffer.place is Place.STATUS:
             return self.status.ctypes.data
@@ -100,12 +100,12 @@ class Instance:
             return 0 if buffer.array is None else buffer.array.ctypes.data
         return self.memory.ctypes.data + self._offsets[buffer]
 
-    def bytes_of(self, buffer: Buffer) -> NDArray[np.uint8]:
+    def bytes_of(self, buffer: PlanBuffer) -> NDArray[np.uint8]:
         """Memory of a buffer of the arena."""
         start = self._offsets[buffer]
         return self.memory[start : start + buffer.size_bytes]
 
-    def bind(self, buffer: Buffer, address: int) -> None:
+    def bind(self, buffer: PlanBuffer, address: int) -> None:
         """Put a buffer of the caller in its place."""
         patch = self._template.patches.get(buffer)
         if patch is not None:

@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.execution.bound_steps import bound_step
 from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.short import short_run
-from ttc.runtime.engines.native.execution.values import Values
+from ttc.runtime.engines.native.execution.values import RunValues
 from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
@@ -92,7 +92,7 @@ class NativePlan:
         draft = self._draft()
         jobs = draft.jobs
 
-        def compute(lease: Lease, segment: Segment, memory: Values | None) -> None:
+        def compute(lease: Lease, segment: Segment, memory: RunValues | None) -> None:
             for number in range(segment.first, segment.last):
                 run, job = lease.instance.segment(number, number + 1), jobs[number]
                 start = perf_counter_ns()
@@ -156,7 +156,7 @@ class NativePlan:
             found[queue] = into[queue]
         return found
 
-    def _ran(self, lease: Lease, compute: _Compute, memory: Values | None) -> bool:
+    def _ran(self, lease: Lease, compute: _Compute, memory: RunValues | None) -> bool:
         """Run all segments; returns whether no data were out of range."""
         status = lease.instance.status
         for segment in self.prepared.layout.segments:
@@ -167,7 +167,7 @@ class NativePlan:
                 return False
         return True
 
-    def _made(self, lease: Lease, memory: Values | None) -> dict[str, NDArray]:
+    def _made(self, lease: Lease, memory: RunValues | None) -> dict[str, NDArray]:
         """Arrays to be given away that are filled at the end of a run: made before anything is written in place."""
         return lease.new_results() | (self._new_copies() if memory is not None else {})
 
@@ -176,12 +176,12 @@ class NativePlan:
         written = self.prepared.layout.written
         return {w.queue: self._results.array(w.view.shape, w.dtype) for w in written if w.view is not None and not w.in_place}
 
-    def _memory(self, lease: Lease, given: Mapping[str, NDArray], opened: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> Values:
+    def _memory(self, lease: Lease, given: Mapping[str, NDArray], opened: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> RunValues:
         """The values of a run for steps in Python, and for results that are copied."""
         written = {**opened, **{queue: into[queue] for queue in lease.targets.direct}}
-        return Values(lease.instance, given, written, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
+        return RunValues(lease.instance, given, written, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
 
-    def _native(self, lease: Lease, segment: Segment, memory: Values | None) -> None:
+    def _native(self, lease: Lease, segment: Segment, memory: RunValues | None) -> None:
         lease.compute(segment)
         if segment.step is not None and memory is not None and not lease.instance.status[0]:
             step = lease.steps.get(id(segment))
@@ -190,7 +190,7 @@ class NativePlan:
             step(memory)
 
 
-_Compute: TypeAlias = "Callable[[Lease, Segment, Values | None], None]"
+_Compute: TypeAlias = "Callable[[Lease, Segment, RunValues | None], None]"
 """What computes one segment of a run."""
 
 

@@ -18,7 +18,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import ShortRun, ShortSpec
 from ttc.runtime.engines.native.execution.bound_steps import bound_step
 from ttc.runtime.engines.native.execution.lease import Lease
-from ttc.runtime.engines.native.execution.values import ABSENT, Values
+from ttc.runtime.engines.native.execution.values import ABSENT, RunValues
 from ttc.runtime.engines.native.graph.storage import computed
 from ttc.runtime.engines.native.planning.python_step import Mismatch
 
@@ -56,7 +56,7 @@ class _Call:
     status: memoryview
     kept: _Copies
     results: tuple[tuple[str, NDArray, Callable[[], NDArray]], ...]
-    values: Values | None
+    values: RunValues | None
     held: Mapping[int, Any]
     lease: Lease
 
@@ -85,7 +85,7 @@ class _Call:
             memory[...] = own
         return dict(made)
 
-    def _run_steps(self, values: Values, given: Mapping[str, object]) -> dict[str, NDArray] | None:
+    def _run_steps(self, values: RunValues, given: Mapping[str, object]) -> dict[str, NDArray] | None:
         """As `run`, with steps in Python, on inputs that are in their places but for text."""
         objects = dict(self.held)
         for name, number, shape in self.texts:
@@ -144,7 +144,7 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     opened = lease.open()
     written = {**opened, **{queue: spec.into[queue] for queue in lease.targets.direct}}
     held = {ABSENT: None, **{layout.values[queue]: entry for queue, entry in given.items() if queue in layout.values}}
-    values = Values(lease.instance, given, written, dict(held))
+    values = RunValues(lease.instance, given, written, dict(held))
     made = _made(layout, values)
     if made is None or any(given[queue] is not entry for queue, entry in spec.fixed.items()):
         return None
@@ -180,7 +180,7 @@ def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Cal
     return compute
 
 
-def _made(layout: Layout, values: Values) -> dict[str, NDArray] | None:
+def _made(layout: Layout, values: RunValues) -> dict[str, NDArray] | None:
     """Return where a run leaves each result, in the type of its entry; None if one is held in another type, or by Python."""
     found: dict[str, NDArray] = {}
     for written in layout.written:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.plain.interpret import Resolver
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.graph.storage import array_dtype, computed, stored
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.planning.prepared import Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.result_memory import has_own_memory
@@ -20,7 +20,7 @@ ABSENT = -1
 """The number under which no operand is found."""
 
 
-class Values:
+class RunValues:
     """The values of one run, as arrays.
 
     Args:
@@ -33,7 +33,7 @@ class Values:
         self._arrays = {Place.BOUND: given, Place.WRITTEN: written}
         self.objects = objects
         objects[ABSENT] = None
-        self._truths: dict[tuple[Buffer, int], bool] = {}
+        self._truths: dict[tuple[PlanBuffer, int], bool] = {}
 
     def array(self, view: View) -> NDArray:
         """Return a view as an array of its storage type; of memory that is the plan's own, the same in all runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ttc.runtime.engines.native.graph.storage import Storage, storage_of_dtype
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View, dense
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, dense
 from ttc.runtime.tensors import Constants
 
 
@@ -20,4 +20,4 @@ def constant_view(constants: Constants, key: str) -> View | None:
     if storage is None:
         return None
     array = array.view(np.uint16) if narrow else array
-    return dense(Buffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)
+    return dense(PlanBuffer(array.nbytes, Place.CONSTANT, key=key, array=array), storage, array.shape)

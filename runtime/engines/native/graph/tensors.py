@@ -32,7 +32,7 @@ class Place(Enum):
 
 
 @dataclass(eq=False)
-class Buffer:
+class PlanBuffer:
     """Memory of a plan, by identity.
 
     Args:
@@ -59,7 +59,7 @@ class View:
         offset: elements from the start of the buffer.
     """
 
-    buffer: Buffer
+    buffer: PlanBuffer
     storage: Storage
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -164,7 +164,7 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides[: len(shape)]))
 
 
-def dense(buffer: Buffer, storage: Storage, shape: Sequence[int]) -> View:
+def dense(buffer: PlanBuffer, storage: Storage, shape: Sequence[int]) -> View:
     """A row-major tensor at the start of a buffer."""
     return View(buffer, storage, tuple(shape), dense_strides(shape))
 
@@ -174,5 +174,5 @@ def lies_at(view: View, place: View) -> bool:
     return (view.buffer, view.storage, view.offset, view.merged()) == (place.buffer, place.storage, place.offset, place.merged())
 
 
-STATUS = dense(Buffer(ALIGNMENT, Place.STATUS), "i64", (1,))
+STATUS = dense(PlanBuffer(ALIGNMENT, Place.STATUS), "i64", (1,))
 """The word where kernels report errors; see `Lowering.status`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
-from ttc.runtime.engines.native.graph.tensors import STATUS, Buffer, View, dense
+from ttc.runtime.engines.native.graph.tensors import STATUS, PlanBuffer, View, dense
 from ttc.runtime.engines.native.jobs.job import Job, NotTaken
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.words import Word, words_of
@@ -36,7 +36,7 @@ class JobBuilder:
         count = 1
         for size in shape:
             count *= size
-        return dense(Buffer(count * STORAGE_BYTES[storage]), storage, shape)
+        return dense(PlanBuffer(count * STORAGE_BYTES[storage]), storage, shape)
 
     @property
     def status(self) -> View:

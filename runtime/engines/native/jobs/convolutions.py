@@ -27,7 +27,7 @@ FEW_CHANNELS = 8
 
 
 @record
-class Axis:
+class WindowAxis:
     """How windows move along one dimension; all in elements, of a dimension of `size` of them.
 
     Tap i of window y meets element y * stride + i * dilation - before, or a zero outside; dilation may be negative.
@@ -51,10 +51,10 @@ class Axis:
         return self.before == 0 and self.dilation > 0 and self.reach <= self.size
 
 
-def axes_of(n: Lowering, sizes: Sequence[int], taps: Sequence[int], windows: Sequence[int]) -> tuple[Axis, Axis]:
+def axes_of(n: Lowering, sizes: Sequence[int], taps: Sequence[int], windows: Sequence[int]) -> tuple[WindowAxis, WindowAxis]:
     """Return the axes of a convolution by the attributes of the op.  windows: height and width of the result."""
     strides, pads, dilations = (_numbers(n, name, count) for name, count in (("strides", 2), ("pads", 4), ("dilations", 2)))
-    y, x = (Axis(sizes[i], windows[i], taps[i], strides[i], dilations[i], pads[i]) for i in range(2))
+    y, x = (WindowAxis(sizes[i], windows[i], taps[i], strides[i], dilations[i], pads[i]) for i in range(2))
     return y, x
 
 
@@ -73,8 +73,8 @@ class Images:
     """
 
     view: View
-    y: Axis
-    x: Axis
+    y: WindowAxis
+    x: WindowAxis
     depth: int
 
 
@@ -87,7 +87,7 @@ def in_runs(images: Images) -> Images:
     return replace(images, x=replace(x, taps=1), depth=x.taps * images.depth)
 
 
-def framed(n: Lowering, view: View, axes: tuple[Axis, Axis], multiplier: Multiplier) -> Images:
+def framed(n: Lowering, view: View, axes: tuple[WindowAxis, WindowAxis], multiplier: Multiplier) -> Images:
     """Images in a frame of zeros, as wide as the windows reach, each row of a window one run: of whole pairs, if multiplied so."""
     if view.storage not in FLOATS:
         raise NotTaken(f"operands in {view.storage}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.formats.base import FACE
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View, dense
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, dense
 from ttc.runtime.engines.native.jobs.builder import JobBuilder
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.kernels import movement
@@ -48,7 +48,7 @@ def copied(n: JobBuilder, view: View) -> View:
 def constant(values: NDArray, storage: Storage) -> View:
     """Return numbers that are known now; bfloat16 as patterns."""
     array = np.ascontiguousarray(values, array_dtype(storage))
-    return dense(Buffer(array.nbytes, Place.CONSTANT, array=array), storage, np.shape(values))
+    return dense(PlanBuffer(array.nbytes, Place.CONSTANT, array=array), storage, np.shape(values))
 
 
 def fill(n: JobBuilder, target: View, value: float) -> None:
@@ -110,7 +110,7 @@ def _between(n: JobBuilder, source: View, target: View) -> View | None:
         if len(ends) != 1:
             continue
         layout = sorted(axes, key=lambda axis: (axis == ends[0], -abs(order.strides[axis])))
-        memory = View(Buffer(source.elements * source.item_bytes), source.storage, *_in_order(source.shape, layout))
+        memory = View(PlanBuffer(source.elements * source.item_bytes), source.storage, *_in_order(source.shape, layout))
         lanes = min(_widest(n, source, target), _SQUARE)
         if all(_movement(n, *ways)[0].lanes >= lanes for ways in ((source, memory), (memory, target))):
             return memory

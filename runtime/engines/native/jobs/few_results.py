@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.kernels.windows import Window
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.jobs.convolutions import Axis, Images, Result, convolve
+from ttc.runtime.engines.native.jobs.convolutions import Images, Result, WindowAxis, convolve
 from ttc.runtime.engines.native.jobs.depthwise import are_small, block_for, lanes_for, moves_of, results_of, submit, window_words
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
@@ -30,7 +30,7 @@ _GAIN = 1.25
 """How many times faster than products this way must be."""
 
 
-def has_few_results(cpu: Cpu, w: View, x: Axis) -> bool:
+def has_few_results(cpu: Cpu, w: View, x: WindowAxis) -> bool:
     """Return whether a convolution with w[kh, kw, c, o] is faster so, and the products take no more than twice the memory of the images.
 
     x: how windows move along the width.
@@ -42,7 +42,7 @@ def has_few_results(cpu: Cpu, w: View, x: Axis) -> bool:
 
 
 def convolve_in_columns(
-    n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], multiplier: Multiplier, region: Region, views: Sequence[View]
+    n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], multiplier: Multiplier, region: Region, views: Sequence[View]
 ) -> None:
     """The result of the node, x[n, h, w, c] convolved with w[kh, kw, c, o], through a region with further operands of its shape."""
     count, height, _, outputs = n.result_shape()
@@ -52,7 +52,7 @@ def convolve_in_columns(
         raise NotTaken("no elements")
     y, across = axes
     sums = n.temp((count, height, across.size, kw * outputs), "f32")
-    images = Images(x, y, Axis(across.size, across.size, 1, 1, 1, 0), depth)
+    images = Images(x, y, WindowAxis(across.size, across.size, 1, 1, 1, 0), depth)
     panels = packed(n, matrix, block_of(n, count * height * across.size, kw * outputs), multiplier)
     convolve(n, images, panels, Result(sums, Region(("f32",), (), 0), (), ()), 1, multiplier)
     _, along = moves_of(n, (kh, kw))

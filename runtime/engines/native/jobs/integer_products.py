@@ -10,7 +10,7 @@ from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.ir.regions import supported
-from ttc.runtime.engines.native.jobs.convolutions import FEW_CHANNELS, Axis, Images, in_runs, matrices_of, result_of, submit_windows
+from ttc.runtime.engines.native.jobs.convolutions import FEW_CHANNELS, Images, WindowAxis, in_runs, matrices_of, result_of, submit_windows
 from ttc.runtime.engines.native.jobs.copies import copied, copy, pad
 from ttc.runtime.engines.native.jobs.depthwise import depthwise
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -36,7 +36,7 @@ def multiply_integers(n: Lowering, a: View, b: View, bias: View | None) -> None:
     submit_product(n, kernel, a.expanded((*shape[:-1], a.shape[-1])), panels, views, n.result(strided=True))
 
 
-def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], groups: int, bias: View | None) -> None:
+def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], groups: int, bias: View | None) -> None:
     """The result of the node as windows of x[n, h, w, c] times w[kh, kw, c / groups, o], through the region."""
     if in_floats(n.work, [x.shape, w.shape], [n.range_of(0), n.range_of(1)]):
         region, views = integer_region(n, bias)
@@ -170,7 +170,7 @@ def packed_integers(n: Lowering, b: View, block: Block, factor: Factor) -> Panel
     return Panels(flat, block, words * channels, columns)
 
 
-def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], factor: Factor) -> tuple[Images, View]:
+def _images(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], factor: Factor) -> tuple[Images, View]:
     """Return what the windows see, and the filter that fits it: channels of a tap fill whole words."""
     channels, depth, unit = x.shape[3], w.shape[2], channels_of(factor)
     if depth == channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1:

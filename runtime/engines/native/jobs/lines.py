@@ -22,24 +22,24 @@ TASK_BYTES = 32 << 10
 
 
 @record
-class Axis:
+class LineAxis:
     """A dimension of several tensors: its size, and the stride of each in bytes."""
 
     size: int
     strides: tuple[int, ...]
 
 
-def axes_of(shape: Sequence[int], views: Sequence[View], only: Sequence[int]) -> list[Axis]:
+def axes_of(shape: Sequence[int], views: Sequence[View], only: Sequence[int]) -> list[LineAxis]:
     """Some dimensions, in order, neighbours joined where all tensors walk both in one stride; none of size 1."""
-    return [Axis(size, tuple(strides)) for size, *strides in dims_of(shape, views, only)]
+    return [LineAxis(size, tuple(strides)) for size, *strides in dims_of(shape, views, only)]
 
 
-def lead_words(axes: Sequence[Axis], tensors: Sequence[str]) -> dict[str, Word]:
+def lead_words(axes: Sequence[LineAxis], tensors: Sequence[str]) -> dict[str, Word]:
     """Words of these dimensions, as of a batch."""
     return batch_words(tensors, [(axis.size, *axis.strides) for axis in axes])
 
 
-def fold_words(axes: Sequence[Axis]) -> dict[str, Word]:
+def fold_words(axes: Sequence[LineAxis]) -> dict[str, Word]:
     """Words that `kernels.lines.fold_names` names, of the first tensor's strides."""
     words = {}
     for i, axis in enumerate(axes):
@@ -63,7 +63,7 @@ class Lines:
         columns: neighbouring lines that are dense in memory; 0: lines are dense themselves.
     """
 
-    lead: tuple[Axis, ...]
+    lead: tuple[LineAxis, ...]
     length: int
     steps: tuple[int, ...]
     columns: int

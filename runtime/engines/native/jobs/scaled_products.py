@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.jobs.convolutions import Axis, Images, result_of, submit_windows
+from ttc.runtime.engines.native.jobs.convolutions import Images, WindowAxis, result_of, submit_windows
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, rewritten_rows, submit_product, whole_region
@@ -59,7 +59,7 @@ def multiply_scaled(n: Lowering, a: View, b: View, bias: View | None) -> None:
     submit_product(n, kernel, left.expanded((*shape[:-1], left.shape[-1])), panels, views, n.result(strided=True), source_words(b))
 
 
-def convolve_scaled(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias: View | None) -> None:
+def convolve_scaled(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> None:
     """The result of the node as x[n, h, w, c] convolved with the matrix of a filter [taps and channels, columns], through the region."""
     if all(axis.taps == 1 and axis.is_inside for axis in axes):
         for i, axis in enumerate(axes, 1):

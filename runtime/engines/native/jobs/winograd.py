@@ -8,7 +8,7 @@ import numpy as np
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.jobs.convolutions import Axis, Result, matrices_of
+from ttc.runtime.engines.native.jobs.convolutions import Result, WindowAxis, matrices_of
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import multiplier_of
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
@@ -60,13 +60,13 @@ class Tiling:
         """Points of a patch, rows times columns."""
         return (self.outputs + TAPS - 1) ** 2
 
-    def gain(self, axes: tuple[Axis, Axis], images: int, filter_tiles: int) -> float:
+    def gain(self, axes: tuple[WindowAxis, WindowAxis], images: int, filter_tiles: int) -> float:
         """Multiplications of direct sums for each of this way's, if reading the filter takes as long as multiplying so many tiles."""
         direct = axes[0].windows * axes[1].windows * TAPS**2
         return images * direct / ((images * self.rows * self.columns + filter_tiles) * self.points)
 
 
-def tiling_of(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis]) -> Tiling | None:
+def tiling_of(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis]) -> Tiling | None:
     """How the result is tiled; None where direct sums are as good, or the filter is a constant with numbers too large to be added up."""
     fits = all((axis.taps, axis.stride, axis.dilation) == (TAPS, 1, 1) for axis in axes)
     lanes = max(n.cpu.vector_bytes // 4, 4)
@@ -125,7 +125,7 @@ def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: in
     return TileSplit(block, most, chunks, min(panels, max(1, -(-_TASKS // chunks))) if shared else 1, prepared)
 
 
-def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], tiling: Tiling, result: Result) -> None:
+def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], tiling: Tiling, result: Result) -> None:
     """x[n, h, w, c], dense in channels, convolved with the filter w[3, 3, c, o], which lies anyhow."""
     channels, columns = w.shape[2:]
     tiles = x.shape[0] * tiling.rows * tiling.columns

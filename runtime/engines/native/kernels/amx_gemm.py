@@ -18,7 +18,7 @@ from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exa
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
-from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, DenseRows, Rows
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, DenseRows, GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
@@ -55,7 +55,7 @@ class AmxGemm(JobKernel):
     """
 
     parts: int
-    rows: Rows
+    rows: GemmRows
     region: Region
     spread: tuple[bool, ...] = ()
     batch: int = 0

@@ -19,7 +19,7 @@ _NOWHERE = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
-class Place(LineKernel):
+class ExtremePlaceKernel(LineKernel):
     """y = the place of the extreme of a line of fewer than 2^31 elements; NaN is the most extreme.
 
     Args:

@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
-from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, Rows
+from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import Count, shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
@@ -52,7 +52,7 @@ class Gemm(JobKernel):
     """
 
     block: Block
-    rows: Rows
+    rows: GemmRows
     region: Region
     spread: tuple[bool, ...] = ()
     batch: int = 0

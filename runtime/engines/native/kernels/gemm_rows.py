@@ -21,7 +21,7 @@ POINTER_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Rows(ABC):
+class GemmRows(ABC):
     """How a kernel finds the rows of its left operand and of the result.
 
     has_borders: whether rows may point at zeros.
@@ -64,7 +64,7 @@ class AddressTable:
 
 
 @dataclass(frozen=True)
-class DenseRows(Rows):
+class DenseRows(GemmRows):
     """Rows at a fixed stride."""
 
     def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class DenseRows(Rows):
 
 
 @dataclass(frozen=True)
-class WindowRows(Rows):
+class WindowRows(GemmRows):
     """Rows are windows of images, numbered image by image and row by row."""
 
     has_borders: ClassVar[bool] = True

@@ -29,7 +29,7 @@ from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, filter_address, point_step
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
-from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, Tiles, pixel_address
+from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, WinogradTiles, pixel_address
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class Winograd(JobKernel):
     watched: bool = False
 
     @property
-    def tiles(self) -> Tiles:
+    def tiles(self) -> WinogradTiles:
         """How images are cut into tiles."""
-        return Tiles(self.outputs, self.block.lanes, self.image)
+        return WinogradTiles(self.outputs, self.block.lanes, self.image)
 
     @property
     def finish(self) -> Finish:

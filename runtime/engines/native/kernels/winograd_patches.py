@@ -28,7 +28,7 @@ IMAGE = ("a", "a_image", "a_y", "a_x", "y_size", "x_size", "y_before", "x_before
 
 
 @dataclass(frozen=True)
-class Tiles:
+class WinogradTiles:
     """How images are cut into tiles of results and patches of pixels.
 
     Args:
@@ -128,10 +128,10 @@ class WinogradPatches(JobKernel):
     """Writes the patches of all tiles: v[point, tile, channel] of each chunk of tiles, one chunk after the other.
 
     Tasks: (chunk, part of its tiles), the latter fastest.  Words: `names`; strides in bytes.  peaks: u32 for each task, the bits of the
-    largest magnitude that it met.  a: as for `Winograd`.  Scratch: `Tiles.table_bytes`.
+    largest magnitude that it met.  a: as for `Winograd`.  Scratch: `WinogradTiles.table_bytes`.
     """
 
-    tiles: Tiles
+    tiles: WinogradTiles
 
     names: ClassVar[tuple[str, ...]] = (*IMAGE, "v", "peaks", "tiles", "chunks", "parts")
 

@@ -9,9 +9,9 @@ from ttc.runtime.engines.native.graph.ranges import INTEGERS
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.convolutions import (
     FEW_CHANNELS,
-    Axis,
     Images,
     Result,
+    WindowAxis,
     axes_of,
     convolve,
     framed,
@@ -116,7 +116,7 @@ def conv_transpose2d(n: Lowering) -> None:
             _windows(n, images, matrix, part, multiplier, parts, groups)
 
 
-def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], bias: View | None) -> bool:
+def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> bool:
     """Convolve x[n, h, w, c] with w[kh, kw, c, o], which lies anyhow, by Winograd's way, if that is faster; tells whether it did."""
     if x.storage not in FLOATS or w.storage not in FLOATS:
         return False
@@ -200,7 +200,9 @@ def _groups(n: Lowering) -> int:
     return groups
 
 
-def _images(n: Lowering, x: View, w: View, axes: tuple[Axis, Axis], given: Multiplier | None = None) -> tuple[Images, View, Multiplier]:
+def _images(
+    n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], given: Multiplier | None = None
+) -> tuple[Images, View, Multiplier]:
     """Return what the windows see, the filter that fits it, and how they are multiplied: as is given, if it is."""
     channels, depth = x.shape[3], w.shape[2]
     multiplier = given or multiplier_of(n, 2)
@@ -222,10 +224,10 @@ class _Phase:
     start: int
     tap: int
     step: int
-    windows: Axis
+    windows: WindowAxis
 
 
-def _phases(axis: Axis) -> list[_Phase]:
+def _phases(axis: WindowAxis) -> list[_Phase]:
     """Return the windows of a transposed convolution by the taps that they meet, each as windows over the input.
 
     Result y meets element (y + before - tap * dilation) / stride where that is whole.  Where it never is, windows lie outside.
@@ -238,7 +240,7 @@ def _phases(axis: Axis) -> list[_Phase]:
         taps = [tap for tap in range(min(step, axis.taps)) if tap * axis.dilation % axis.stride == r]
         if windows and taps:
             count, first = len(range(taps[0], axis.taps, step)), (start + axis.before - taps[0] * axis.dilation) // axis.stride
-            found.append(_Phase(start, taps[0], step, Axis(axis.size, windows, count, 1, -(axis.dilation // common), -first)))
+            found.append(_Phase(start, taps[0], step, WindowAxis(axis.size, windows, count, 1, -(axis.dilation // common), -first)))
         elif windows:
-            found.append(_Phase(start, 0, step, Axis(axis.size, windows, 1, 1, -1, windows)))
+            found.append(_Phase(start, 0, step, WindowAxis(axis.size, windows, 1, 1, -1, windows)))
     return found

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, cast
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View, dense_strides
 from ttc.runtime.engines.native.jobs.job import NotTaken
-from ttc.runtime.engines.native.jobs.lines import TASK_BYTES, Axis, along, axes_of, chunk_of, fold_words, lead_words, submit_lines
+from ttc.runtime.engines.native.jobs.lines import TASK_BYTES, LineAxis, along, axes_of, chunk_of, fold_words, lead_words, submit_lines
 from ttc.runtime.engines.native.jobs.lowering import Lowering
-from ttc.runtime.engines.native.kernels.extremes import Place
+from ttc.runtime.engines.native.kernels.extremes import ExtremePlaceKernel
 from ttc.runtime.engines.native.kernels.reduce import Reduce, ReduceColumns, ReduceRows, Reduction
 from ttc.runtime.engines.native.kernels.scan import Scan
 from ttc.runtime.engines.native.lower import LOWERINGS
@@ -83,7 +83,7 @@ def _reduce(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View
     lead = axes_of(x.shape, (x, y), [i for i in order if i not in reduced])
     folds = axes_of(x.shape, (x,), [i for i in order if i in reduced])
     along_row = not order or order[-1] in reduced
-    row = folds.pop() if folds else Axis(1, (x.item_bytes,))
+    row = folds.pop() if folds else LineAxis(1, (x.item_bytes,))
     if along_row and row.strides[0] == x.item_bytes:
         kernel = ReduceRows(fn, x.storage, y.storage, len(lead), len(folds))
         words = {"length": row.size, "count": count}
@@ -103,7 +103,12 @@ def _reduce(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View
 
 
 def _submit(
-    n: Lowering, kernel: Reduce, words: Mapping[str, Word], tensors: tuple[View, View], axes: tuple[list[Axis], list[Axis]], pieces: int
+    n: Lowering,
+    kernel: Reduce,
+    words: Mapping[str, Word],
+    tensors: tuple[View, View],
+    axes: tuple[list[LineAxis], list[LineAxis]],
+    pieces: int,
 ) -> None:
     (x, y), (lead, folds) = tensors, axes
     whole = {**words, "x": x, "y": y, **lead_words(lead, ("x", "y")), **fold_words(folds)}
@@ -132,7 +137,7 @@ def _place(n: Lowering, fn: Literal["max", "min"]) -> None:
     strides = [0 if i == axis else stride for i, stride in enumerate(dense_strides(kept))]
     y_lines = replace(y, shape=x.shape, strides=tuple(strides))
     x, lines = along(n, x, y_lines, axis)
-    kernel = Place(x.storage, y.storage, len(lines.lead), lines.columns > 0, fn, bool(n.attr("select_last", False)))
+    kernel = ExtremePlaceKernel(x.storage, y.storage, len(lines.lead), lines.columns > 0, fn, bool(n.attr("select_last", False)))
     submit_lines(n, kernel, lines, (x, y), flops=2 * x.elements)
 
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
+from ttc.dialects.core.kernels.resampling import ResampledAxis, Taps, taps
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.copies import constant
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -38,7 +38,7 @@ def resize(n: Lowering) -> None:
         x = target
 
 
-def _sampling(n: Lowering, x: View, axis: int) -> Sampling | None:
+def _sampling(n: Lowering, x: View, axis: int) -> ResampledAxis | None:
     """Return how a dimension is sampled; None if it stays."""
     rank, size = len(x.shape), x.shape[axis]
     sizes, scales, window = (_numbers(n, name) for name in ("sizes", "scales", "window"))
@@ -49,10 +49,10 @@ def _sampling(n: Lowering, x: View, axis: int) -> Sampling | None:
     cubic, outside, antialias = n.attr("cubic", 0.0), bool(n.attr("exclude_outside", False)), bool(n.attr("antialias", False))
     if not isinstance(cubic, int | float) or not all(np.isfinite((scale, start, end))):
         raise NotTaken("numbers of another kind")
-    return Sampling(size, int(count), float(scale), start, end, mode, coordinates, rounding, float(cubic), outside, antialias)
+    return ResampledAxis(size, int(count), float(scale), start, end, mode, coordinates, rounding, float(cubic), outside, antialias)
 
 
-def _taps(s: Sampling) -> Taps:
+def _taps(s: ResampledAxis) -> Taps:
     widest = 8 / min(s.scale, 1.0) if s.antialias else 8
     if s.count * widest > _MOST_TAPS:
         raise NotTaken("a kernel too wide")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, PlanBuffer
 
 MAX_PAIRS = 1 << 23
 """Pairs of buffers that are alive together, of a plan that looks at all of them."""
@@ -17,11 +17,11 @@ MAX_PAIRS = 1 << 23
 class Arena:
     """Offsets of buffers in bytes, and the size of all."""
 
-    offsets: Mapping[Buffer, int]
+    offsets: Mapping[PlanBuffer, int]
     size_bytes: int
 
 
-def plan_arena(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
+def plan_arena(lifetimes: Mapping[PlanBuffer, tuple[int, int]]) -> Arena:
     """Choose places for buffers in one arena.
 
     Args:    lifetimes: first and last step that uses each, both included.
@@ -31,7 +31,7 @@ def plan_arena(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
     if _pairs(list(lifetimes.values())) > MAX_PAIRS:
         return _as_born(lifetimes)
     placed = _Placed(max((last for _, last in lifetimes.values()), default=0) + 1)
-    offsets: dict[Buffer, int] = {}
+    offsets: dict[PlanBuffer, int] = {}
     end = 0
     for buffer in sorted(lifetimes, key=lambda b: (-b.size_bytes, lifetimes[b])):
         offset = _lowest(sorted(placed.alive(*lifetimes[buffer])), buffer.size_bytes)
@@ -97,11 +97,11 @@ def _pairs(spans: Sequence[tuple[int, int]]) -> int:
     return sum(bisect_right(firsts, last) for _, last in spans) - len(spans) * (len(spans) + 1) // 2
 
 
-def _as_born(lifetimes: Mapping[Buffer, tuple[int, int]]) -> Arena:
+def _as_born(lifetimes: Mapping[PlanBuffer, tuple[int, int]]) -> Arena:
     """Return places in the order of birth, each the lowest hole that is large enough."""
     holes: list[tuple[int, int]] = []
     dying: list[tuple[int, int, int]] = []  # last step, place
-    offsets: dict[Buffer, int] = {}
+    offsets: dict[PlanBuffer, int] = {}
     end = 0
     for buffer in sorted(lifetimes, key=lambda b: (lifetimes[b][0], -b.size_bytes)):
         first, last = lifetimes[buffer]
@@ -132,7 +132,7 @@ def _give_back(holes: list[tuple[int, int]], low: int, high: int) -> None:
     holes.insert(number, (low, high))
 
 
-def lower_bound(lifetimes: Mapping[Buffer, tuple[int, int]]) -> int:
+def lower_bound(lifetimes: Mapping[PlanBuffer, tuple[int, int]]) -> int:
     """Return bytes alive at the step where most are: no plan takes less."""
     changes: dict[int, int] = {}
     for buffer, (first, last) in lifetimes.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.storage import array_dtype
-from ttc.runtime.engines.native.graph.tensors import STATUS, Buffer, View
+from ttc.runtime.engines.native.graph.tensors import STATUS, PlanBuffer, View
 from ttc.runtime.engines.native.kernels.eltwise import Eltwise
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.movement import Movement
@@ -35,8 +35,8 @@ class StepUse:
     """One step: buffers that it reads, those that decide whether it runs among them, and that it writes."""
 
     step: Step
-    reads: tuple[Buffer, ...]
-    writes: tuple[Buffer, ...]
+    reads: tuple[PlanBuffer, ...]
+    writes: tuple[PlanBuffer, ...]
     conditional: bool
 
 
@@ -95,7 +95,7 @@ class InPlaces:
         self._uses = uses
         self._written = written
         self._bound = bound
-        self._accesses: dict[Buffer, _Access] = {}
+        self._accesses: dict[PlanBuffer, _Access] = {}
         for number, use in enumerate(uses):
             for buffer in use.reads:
                 self._access(buffer).reads.append(number)
@@ -132,7 +132,7 @@ class InPlaces:
         """By queue, the last step that reads its entry."""
         return {queue: max(self._access(view.buffer).reads, default=-1) for queue, view in self._bound.items() if view is not None}
 
-    def wish(self, result: Buffer, entry: Buffer) -> Iterator[Wish]:
+    def wish(self, result: PlanBuffer, entry: PlanBuffer) -> Iterator[Wish]:
         """Yield the wish that a result be begun when nothing reads an entry any more but at the places that it writes."""
         writes = self._access(result).writes
         if writes:
@@ -141,7 +141,7 @@ class InPlaces:
                 writes[0], tuple(number for number in self._access(entry).reads if number not in beside and number < len(self._uses))
             )
 
-    def _access(self, buffer: Buffer) -> _Access:
+    def _access(self, buffer: PlanBuffer) -> _Access:
         return self._accesses.setdefault(buffer, _Access())
 
     def _job_numbers(self) -> list[int]:
@@ -151,11 +151,11 @@ class InPlaces:
             counts.append(counts[-1] + (not isinstance(use.step, PythonStep)))
         return counts
 
-    def _candidates(self, writes: Sequence[int], queues: Mapping[Buffer, str]) -> dict[Buffer, None]:
+    def _candidates(self, writes: Sequence[int], queues: Mapping[PlanBuffer, str]) -> dict[PlanBuffer, None]:
         """Entries that the steps read which write a result."""
         return dict.fromkeys(buffer for number in writes for buffer in self._uses[number].reads if buffer in queues)
 
-    def _over(self, result: View, entry: Buffer) -> tuple[int, ...] | None:
+    def _over(self, result: View, entry: PlanBuffer) -> tuple[int, ...] | None:
         """Return the steps that copy an entry to the same places of a result; None if the result may not lie over the entry."""
         writes = self._access(result.buffer).writes
         late = [number for number in self._access(entry).reads if number >= writes[0]]
@@ -177,7 +177,7 @@ class InPlaces:
         step = self._uses[number].step
         return [] if isinstance(step, PythonStep) else [view for view in step.written if view.buffer is not STATUS.buffer]
 
-    def _same_place(self, number: int, result: Buffer, entry: Buffer) -> str | None:
+    def _same_place(self, number: int, result: PlanBuffer, entry: PlanBuffer) -> str | None:
         """`copy` or `compute` for a job that reads each element of an entry but to write the same one of a result; None for others."""
         step = self._uses[number].step
         if isinstance(step, PythonStep) or entry in self._uses[number].writes:

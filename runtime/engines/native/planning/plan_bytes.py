@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import STATUS, Buffer, Place, View
+from ttc.runtime.engines.native.graph.tensors import STATUS, Place, PlanBuffer, View
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import ConstantJobs, InPlace, Layout, Prepared, Segment, Written
@@ -134,7 +134,7 @@ class _Writer:
             words.view(np.uint8)[: array.nbytes] = array.reshape(-1).view(np.uint8)
             self.arrays.append(words)
 
-    def all(self, buffers: Sequence[Buffer]) -> list[int]:
+    def all(self, buffers: Sequence[PlanBuffer]) -> list[int]:
         return [self.numbers[buffer] for buffer in buffers]
 
     def view(self, view: View | None) -> list[Any]:
@@ -155,7 +155,7 @@ class _Reader:
 
     def __init__(self, head: dict[str, Any], words: NDArray[np.int64]) -> None:
         self.buffers = [
-            STATUS.buffer if place == Place.STATUS.value else Buffer(size, Place(place), queue, key)
+            STATUS.buffer if place == Place.STATUS.value else PlanBuffer(size, Place(place), queue, key)
             for size, place, queue, key in head["buffers"]
         ]
         self._words = words
@@ -165,7 +165,7 @@ class _Reader:
             table[:] = self._take(-(-size_bytes // _WORD.itemsize)).view(np.uint8)[:size_bytes]
             self.buffers[number].array = table
 
-    def all(self, numbers: Sequence[int]) -> tuple[Buffer, ...]:
+    def all(self, numbers: Sequence[int]) -> tuple[PlanBuffer, ...]:
         return tuple(self.buffers[number] for number in numbers)
 
     def view(self, raw: list[Any]) -> View:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.template import Template
@@ -99,9 +99,9 @@ class ConstantJobs:
     """
 
     template: Template
-    reads: tuple[tuple[Buffer, ...], ...]
-    writes: tuple[tuple[Buffer, ...], ...]
-    kept: frozenset[Buffer]
+    reads: tuple[tuple[PlanBuffer, ...], ...]
+    writes: tuple[tuple[PlanBuffer, ...], ...]
+    kept: frozenset[PlanBuffer]
 
 
 @record
@@ -117,7 +117,7 @@ class Prepared:
     template: Template
     packing: ConstantJobs
 
-    def buffers(self) -> Iterator[Buffer]:
+    def buffers(self) -> Iterator[PlanBuffer]:
         """Yield all that it names, some of them more than once."""
         yield from self.layout.arena.offsets
         truths = (view for segment in self.layout.segments for view, _ in segment.conditions)

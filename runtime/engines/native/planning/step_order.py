@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import STATUS, Buffer
+from ttc.runtime.engines.native.graph.tensors import STATUS, PlanBuffer
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.steps import Step
 
@@ -31,9 +31,9 @@ class Used(Protocol):
     @property
     def step(self) -> Step: ...
     @property
-    def reads(self) -> Sequence[Buffer]: ...
+    def reads(self) -> Sequence[PlanBuffer]: ...
     @property
-    def writes(self) -> Sequence[Buffer]: ...
+    def writes(self) -> Sequence[PlanBuffer]: ...
 
 
 def in_order(uses: Sequence[Used], wishes: Sequence[Wish], fails: Sequence[int]) -> list[int]:
@@ -112,8 +112,8 @@ class _Walk:
 def _needs(uses: Sequence[Used]) -> list[set[int]]:
     """Return the steps that each must come after: writers of what it reads, users of what it writes; steps in Python keep their order."""
     found: list[set[int]] = []
-    writer: dict[Buffer, int] = {}
-    readers: dict[Buffer, list[int]] = {}
+    writer: dict[PlanBuffer, int] = {}
+    readers: dict[PlanBuffer, list[int]] = {}
     python: int | None = None
     for number, use in enumerate(uses):
         before: set[int] = {writer[buffer] for buffer in (*use.reads, *use.writes) if buffer in writer}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from ttc.runtime.engines.native.graph.tensors import STATUS, Buffer
+from ttc.runtime.engines.native.graph.tensors import STATUS, PlanBuffer
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Step: TypeAlias = "Job | PythonStep"
 
 
-def buffers_of(step: Step) -> tuple[list[Buffer], list[Buffer]]:
+def buffers_of(step: Step) -> tuple[list[PlanBuffer], list[PlanBuffer]]:
     """Buffers that a step reads, and that it writes."""
     if isinstance(step, PythonStep):
         return [v.buffer for v in step.sources if v is not None], [v.buffer for v in step.targets if v is not None]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer, View
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, PlanBuffer, View
 from ttc.runtime.engines.native.kernels import threads_code
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Template:
     words: NDArray[np.int64]
     table: NDArray[np.int64]
     kernels: tuple[str, ...]
-    patches: Mapping[Buffer, Patch]
+    patches: Mapping[PlanBuffer, Patch]
     scratch_bytes: int
 
 
@@ -56,7 +56,7 @@ def template_of(jobs: Sequence[Job], threads: int) -> Template:
     words: list[int] = []
     kernels: dict[str, int] = {}
     table = np.zeros((len(jobs), threads_code.JOB_WORDS), np.int64)
-    places: dict[Buffer, list[tuple[int, int]]] = {}
+    places: dict[PlanBuffer, list[tuple[int, int]]] = {}
     for number, job in enumerate(jobs):
         flags = threads_code.ALONE if job.tasks == 1 or threads == 1 else 0
         chunk = job.chunk or max(job.tasks // (threads * 8), 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
-from ttc.runtime.engines.native.graph.tensors import Buffer, View
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.eltwise import SHARES, Eltwise
 from ttc.runtime.engines.native.kernels.passes import Passes, part_prefix
@@ -57,7 +57,7 @@ class _Pass:
     job: Job
     kernel: Eltwise
     words: Mapping[str, Word]
-    memory: tuple[Buffer, ...]
+    memory: tuple[PlanBuffer, ...]
 
     @cached_property
     def loop(self) -> tuple[int, ...]:
@@ -65,9 +65,9 @@ class _Pass:
         return tuple(_number(self.words[name]) for name in ("rows", "columns", *(f"size_batch{i}" for i in range(self.kernel.lead))))
 
     @cached_property
-    def accesses(self) -> tuple[tuple[Buffer, tuple[int, ...]], ...]:
+    def accesses(self) -> tuple[tuple[PlanBuffer, tuple[int, ...]], ...]:
         """Return, for the result, then each operand: the memory, and how its elements lie in the loop."""
-        found: list[tuple[Buffer, tuple[int, ...]]] = []
+        found: list[tuple[PlanBuffer, tuple[int, ...]]] = []
         for name, spread, memory in zip(self.kernel.tensors, (False, *self.kernel.spread), self.memory, strict=True):
             view, steps = self.words[name], (f"{name}_row", *(f"{name}_batch{i}" for i in range(self.kernel.lead)))
             assert isinstance(view, View)
@@ -115,7 +115,7 @@ class _Places:
     """Memory of buffers: a result that may lie over an entry is in the same as that."""
 
     draft: Draft
-    same: dict[Buffer, Buffer] = field(default_factory=dict)
+    same: dict[PlanBuffer, PlanBuffer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         views = {item.queue: item.view for item in self.draft.written}
@@ -124,7 +124,7 @@ class _Places:
             found = [self.of(view.buffer) for view in own if view is not None]
             self.same |= {buffer: found[0] for buffer in found if buffer is not found[0]}
 
-    def of(self, buffer: Buffer) -> Buffer:
+    def of(self, buffer: PlanBuffer) -> PlanBuffer:
         """Return one buffer for all that may lie in the same memory."""
         while buffer in self.same:
             buffer = self.same[buffer]

@@ -11,7 +11,7 @@ from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.graph.storage import array_dtype
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import plan_arena
 from ttc.runtime.engines.native.planning.in_place import InPlaces, StepUse, may_be_in_place, reordered, use_of
@@ -49,9 +49,9 @@ def cut_segments(draft: Draft) -> None:
     draft.segments = _segments(draft, draft.steps, draft.begin)
 
 
-def _lifetimes(uses: Sequence[StepUse], written: Sequence[Written]) -> dict[Buffer, tuple[int, int]]:
+def _lifetimes(uses: Sequence[StepUse], written: Sequence[Written]) -> dict[PlanBuffer, tuple[int, int]]:
     """Return the first and the last step that need each buffer of the arena."""
-    found: dict[Buffer, tuple[int, int]] = {}
+    found: dict[PlanBuffer, tuple[int, int]] = {}
     for number, use in enumerate(uses):
         for buffer in (*use.reads, *use.writes):
             if buffer.place is Place.ARENA:

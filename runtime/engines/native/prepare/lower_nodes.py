@@ -13,7 +13,7 @@ from ttc.runtime.engines.native.graph.constants import constant_view
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.graph.region import result_storage
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype, needs_rounding, storage_of_dtype
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View, dense
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, dense
 from ttc.runtime.engines.native.jobs.copies import copy, round_in_place
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lower, Lowering
@@ -61,7 +61,7 @@ def _bound(name: str, type_: TensorType) -> View | None:
     storage = storage_of_dtype(dtype)
     if storage is None or -1 in type_.shape:
         return None
-    return dense(Buffer(type_.elements * dtype.itemsize, Place.BOUND, queue=name), storage, type_.shape)
+    return dense(PlanBuffer(type_.elements * dtype.itemsize, Place.BOUND, queue=name), storage, type_.shape)
 
 
 def _lower(draft: Draft, node: Node, rewriter: StepRewriter) -> None:
@@ -137,4 +137,4 @@ def _constants(draft: Draft, node: Node) -> tuple[tuple[str, TensorType] | None,
 
 
 def _temporary(type_: TensorType, storage: Storage) -> View:
-    return dense(Buffer(type_.elements * array_dtype(storage).itemsize), storage, type_.shape)
+    return dense(PlanBuffer(type_.elements * array_dtype(storage).itemsize), storage, type_.shape)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
-from ttc.runtime.engines.native.graph.tensors import Buffer, View
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.packing import PackColumns, PackRows
@@ -51,12 +51,12 @@ def with_packing_inside(steps: Sequence[Job | PythonStep], allow: Allow = always
     return [step for step in found if id(step) not in gone]
 
 
-def _reads(step: Job | PythonStep) -> list[Buffer]:
+def _reads(step: Job | PythonStep) -> list[PlanBuffer]:
     views = step.read if isinstance(step, Job) else [view for view in step.sources if view is not None]
     return [view.buffer for view in views]
 
 
-def _joined(job: Job, product: Gemm, packing: dict[Buffer, Job]) -> tuple[Job, Job] | None:
+def _joined(job: Job, product: Gemm, packing: dict[PlanBuffer, Job]) -> tuple[Job, Job] | None:
     """Return the product that packs its right operand, and the job that does so for it now; None where that is better."""
     words: dict[str, Word] = dict(zip(product.names, job.words, strict=True))
     panels = words["b"]

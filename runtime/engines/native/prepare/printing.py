@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.prepared import InPlace, Segment
 from ttc.runtime.engines.native.planning.python_step import PythonStep
@@ -24,16 +24,16 @@ class BufferNames:
     """Names for buffers, given out as they are asked for: a0, a1 in the arena, c0, c1 for constants; entries have that of the queue."""
 
     def __init__(self) -> None:
-        self._names: dict[Buffer, str] = {}
+        self._names: dict[PlanBuffer, str] = {}
         self._counts: dict[str, int] = {}
 
-    def __getitem__(self, buffer: Buffer) -> str:
+    def __getitem__(self, buffer: PlanBuffer) -> str:
         found = self._names.get(buffer)
         if found is None:
             found = self._names[buffer] = self._new(buffer)
         return found
 
-    def _new(self, buffer: Buffer) -> str:
+    def _new(self, buffer: PlanBuffer) -> str:
         if buffer.place is Place.STATUS:
             return "status"
         if buffer.queue is not None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.steps import Step, buffers_of
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def share_constants(
-    first: Sequence[Job], steps: Sequence[Step], named: Collection[Buffer], allow: Allow = always
+    first: Sequence[Job], steps: Sequence[Step], named: Collection[PlanBuffer], allow: Allow = always
 ) -> tuple[list[Job], list[Step]]:
     """Return the jobs on constants without repetitions, and all steps with views of what is left.
 
@@ -29,7 +29,7 @@ def share_constants(
     writers = Counter(buffer for job in first for buffer in dict.fromkeys(buffers_of(job)[1]))
     fixed = {*named, *(buffer for step in steps if not isinstance(step, Job) for half in buffers_of(step) for buffer in half)}
     known: dict[Hashable, Job] = {}
-    instead: dict[Buffer, Buffer] = {}
+    instead: dict[PlanBuffer, PlanBuffer] = {}
     kept: list[Job] = []
     for job in (reading_instead(instead, job) for job in first):
         targets = buffers_of(job)[1]
@@ -58,7 +58,7 @@ def identity_of(job: Job) -> Hashable:
     return job.kernel, job.tasks, job.chunk, tuple(of(word) for word in job.words), tuple(of(view) for view in job.written)
 
 
-def reading_instead(instead: dict[Buffer, Buffer], job: Job) -> Job:
+def reading_instead(instead: dict[PlanBuffer, PlanBuffer], job: Job) -> Job:
     """Return a job that reads other buffers instead of those that are no longer made."""
     if not any(view.buffer in instead for view in job.read):
         return job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.movement import Movement
 from ttc.runtime.engines.native.kernels.packing import Packing
@@ -17,7 +17,7 @@ MOST_STEPS = 16
 """The most steps from a reader of a copy to the next: memory of copies that are kept for long is not free for others."""
 
 
-def share_copies(steps: Sequence[Step], named: Collection[Buffer], allow: Allow = always) -> list[Step]:
+def share_copies(steps: Sequence[Step], named: Collection[PlanBuffer], allow: Allow = always) -> list[Step]:
     """Return the steps without copies that another step has just made.
 
     Args:
@@ -27,9 +27,9 @@ def share_copies(steps: Sequence[Step], named: Collection[Buffer], allow: Allow 
     writers = Counter(buffer for step in steps for buffer in dict.fromkeys(buffers_of(step)[1]))
     fixed = {*named, *(buffer for step in steps if not isinstance(step, Job) for half in buffers_of(step) for buffer in half)}
     known: dict[Hashable, tuple[int, int, Job]] = {}
-    instead: dict[Buffer, Buffer] = {}
+    instead: dict[PlanBuffer, PlanBuffer] = {}
     kept: list[Step] = []
-    changed: dict[Buffer, int] = {}
+    changed: dict[PlanBuffer, int] = {}
     for number, step in enumerate(reading_instead(instead, step) if isinstance(step, Job) else step for step in steps):
         sources, targets = buffers_of(step)
         if isinstance(step, Job) and _is_copy(step) and all(b.place is Place.ARENA and writers[b] == 1 for b in targets):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.steps import Step, buffers_of
@@ -25,7 +25,7 @@ def split_constant(steps: Sequence[Step], allow: Allow = always) -> tuple[list[J
 
 def _constant_jobs(steps: Sequence[Step], refused: Collection[int]) -> list[Job]:
     """Jobs that read and write nothing that changes from run to run.  refused: identities of steps that run each time."""
-    variable: set[Buffer] = set()
+    variable: set[PlanBuffer] = set()
     changed = True
     while changed:
         changed = False
@@ -39,5 +39,5 @@ def _constant_jobs(steps: Sequence[Step], refused: Collection[int]) -> list[Job]
     return [s for s in steps if isinstance(s, Job) and not variable.intersection(buffers_of(s)[1])]
 
 
-def _varies(buffer: Buffer, variable: set[Buffer]) -> bool:
+def _varies(buffer: PlanBuffer, variable: set[PlanBuffer]) -> bool:
     return buffer in variable or buffer.place in (Place.BOUND, Place.STATUS)

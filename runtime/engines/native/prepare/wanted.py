@@ -15,7 +15,7 @@ from ttc.dialects.tile.facts import is_bijective
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.region import result_storage
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage, needs_rounding
-from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View, dense
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 _CONCAT = "tile.concat"
@@ -134,7 +134,7 @@ class _Places:
 
 
 def _new(shape: tuple[int, ...], storage: Storage) -> View:
-    found = dense(Buffer(0), storage, shape)
+    found = dense(PlanBuffer(0), storage, shape)
     found.buffer.size_bytes = found.elements * STORAGE_BYTES[storage]
     return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
-from ttc.dialects.netlist.buda.form import BudaInstruction, BudaNetlist, QueueSetting
+from ttc.dialects.netlist.buda.form import BudaInstruction, BudaNetlist, BudaQueueSetting
 from ttc.dialects.netlist.buda.from_netlist import from_netlist
 from ttc.dialects.netlist.buda.machine import machine
 from ttc.dialects.netlist.buda.normal import differences, normalised
@@ -224,7 +224,7 @@ def test_a_stash_moves_with_the_program_that_reads_it() -> None:
     opcodes = {name: [step.opcode for step in program.instructions] for name, program in found.programs.items()}
     assert not any("queue" in opcode for names in opcodes.values() for opcode in names)
     (execute,) = [step for step in found.programs["backward"].instructions if step.opcode == "execute"]
-    assert execute.settings == (QueueSetting("e", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0"),)
+    assert execute.settings == (BudaQueueSetting("e", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0"),)
     assert to_netlist(found).queues["e"].kind == "stash"
     runs["again"] = replace(runs["backward"], name="again")
     with pytest.raises(Error, match="programs 'backward' and 'again' both read it") as failure:
@@ -236,8 +236,8 @@ def test_programs_of_a_compiled_netlist() -> None:
     """A program for each part between host graphs; inputs move their pointers, what lives between epochs is allocated there."""
     programs = from_netlist(compiled()).programs
     assert list(programs) == ["forward.0", "forward.1"]
-    zero = QueueSetting("e", rd_ptr_local="$c_zero", rd_ptr_global="$c_zero")
-    moving = QueueSetting("x", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0")
+    zero = BudaQueueSetting("e", rd_ptr_local="$c_zero", rd_ptr_global="$c_zero")
+    moving = BudaQueueSetting("x", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0")
     assert programs["forward.0"].instructions == (
         BudaInstruction("param", ("$p_loop_count",)),
         BudaInstruction("staticvar", (("$lptr_q0", 0), ("$gptr_q0", 0))),
@@ -253,8 +253,8 @@ def test_programs_of_a_compiled_netlist() -> None:
     )
     (execute,) = [step for step in programs["forward.1"].instructions if step.opcode == "execute"]
     assert execute.settings == (
-        QueueSetting("h", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0"),
-        QueueSetting("w", prologue="true", rd_ptr_global="$c_zero", wr_ptr_global="$c_zero"),
+        BudaQueueSetting("h", rd_ptr_local="$lptr_q0", rd_ptr_global="$gptr_q0"),
+        BudaQueueSetting("w", prologue="true", rd_ptr_global="$c_zero", wr_ptr_global="$c_zero"),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, QueueSetting, Tm
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, BudaQueueSetting, Tm
 from ttc.dialects.netlist.buda.normal import differences, normal_op, normal_queue, normal_setting, normalised
 
 OP = BudaOp("op", "nop")
@@ -39,10 +39,12 @@ def test_queues() -> None:
 
 
 def test_settings() -> None:
-    usual = QueueSetting("q", "false", "0", "false", rd_ptr_autoinc="1", global_rdptr_autoinc="0", global_wrptr_autoinc="1", read_only="0")
-    assert normal_setting(usual, "queue") == QueueSetting("q")
-    assert normal_setting(usual, "ram") == QueueSetting("q", rd_ptr_autoinc="1", global_wrptr_autoinc="1")
-    assert normal_setting(QueueSetting("q", prologue="1", rd_ptr_global="true"), "queue") == QueueSetting(
+    usual = BudaQueueSetting(
+        "q", "false", "0", "false", rd_ptr_autoinc="1", global_rdptr_autoinc="0", global_wrptr_autoinc="1", read_only="0"
+    )
+    assert normal_setting(usual, "queue") == BudaQueueSetting("q")
+    assert normal_setting(usual, "ram") == BudaQueueSetting("q", rd_ptr_autoinc="1", global_wrptr_autoinc="1")
+    assert normal_setting(BudaQueueSetting("q", prologue="1", rd_ptr_global="true"), "queue") == BudaQueueSetting(
         "q", prologue="true", rd_ptr_global="1"
     )
 

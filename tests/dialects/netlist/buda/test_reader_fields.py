@@ -8,7 +8,7 @@ import pytest
 
 from ttc.dialects.core.formats import FORMATS as ALL_FORMATS
 from ttc.dialects.netlist.buda.document import Items
-from ttc.dialects.netlist.buda.form import BudaGraph, BudaOp, BudaQueue, FusedOp, QueueSetting, SubOp
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaOp, BudaQueue, BudaQueueSetting, FusedOp, SubOp
 from ttc.dialects.netlist.buda.reader_fields import FORMATS, FUSED, GRAPH, OP, OP_TYPES, QUEUE, SETTING, SUB_OP, setting, tile_dim
 
 
@@ -18,7 +18,7 @@ from ttc.dialects.netlist.buda.reader_fields import FORMATS, FUSED, GRAPH, OP, O
         (QUEUE, BudaQueue, {"name", "lines"}),
         (OP, BudaOp, {"name", "lines", "input_tms", "pads", "unpads"}),
         (GRAPH, BudaGraph, {"name", "lines", "ops"}),
-        (SETTING, QueueSetting, {"queue", "lines"}),
+        (SETTING, BudaQueueSetting, {"queue", "lines"}),
         (SUB_OP, SubOp, {"name", "lines", "input_tms"}),
         (FUSED, FusedOp, {"name", "lines", "schedules"}),
     ],

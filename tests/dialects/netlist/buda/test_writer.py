@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ttc.dialects.core.plain.functions import Plain
-from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, QueueSetting, Tm
+from ttc.dialects.netlist.buda.form import BudaGraph, BudaInstruction, BudaNetlist, BudaOp, BudaProgram, BudaQueue, BudaQueueSetting, Tm
 from ttc.dialects.netlist.buda.reader import read_form
 from ttc.dialects.netlist.buda.scalars import scalar
 from ttc.dialects.netlist.buda.writer import write_netlist
@@ -28,7 +28,7 @@ PROGRAM = BudaProgram(
     (
         BudaInstruction("var", (("$a", 1),)),
         BudaInstruction("loop", ("$a",)),
-        BudaInstruction("execute", ("g",), (QueueSetting("x", rd_ptr_global="$a", wr_ptr_global="0"),)),
+        BudaInstruction("execute", ("g",), (BudaQueueSetting("x", rd_ptr_global="$a", wr_ptr_global="0"),)),
         BudaInstruction("endloop"),
     ),
 )

@@ -27,8 +27,8 @@ from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution import constants, lease, plan
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.plan import NativePlan
-from ttc.runtime.engines.native.execution.values import Values
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Buffer, View
+from ttc.runtime.engines.native.execution.values import RunValues
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import Arena
 from ttc.runtime.engines.native.planning.template import Template, template_of
@@ -191,10 +191,10 @@ class _Guard:
                 self.kept: list[NDArray] = []
                 super().__init__(template, arena, addresses, threads)
 
-            def base(self, buffer: Buffer) -> int:
+            def base(self, buffer: PlanBuffer) -> int:
                 return self.apart[buffer].ctypes.data if buffer in self.apart else super().base(buffer)
 
-            def bytes_of(self, buffer: Buffer) -> NDArray[np.uint8]:
+            def bytes_of(self, buffer: PlanBuffer) -> NDArray[np.uint8]:
                 return self.apart[buffer][: buffer.size_bytes]
 
             def segment(self, first: int, last: int) -> NDArray[np.int64]:
@@ -262,7 +262,7 @@ def _reply(graph: Graph, cpu: Cpu, at_end: bool, note: Callable[[str], None]) ->
 def run_jobs(prepared: NativePlan, entries: dict[str, NDArray]) -> dict[str, NDArray]:
     """A run, job by job."""
 
-    def compute(leased: Any, segment: plan.Segment, memory: Values | None) -> None:
+    def compute(leased: Any, segment: plan.Segment, memory: RunValues | None) -> None:
         for number in range(segment.first, segment.last):
             prepared._pool.run(leased.instance.segment(number, number + 1).ctypes.data)
         if segment.step is not None and memory is not None and not leased.instance.status[0]:

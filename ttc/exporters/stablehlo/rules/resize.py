@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ttc.dialects.core.kernels.resampling import Sampling, Taps, taps
+from ttc.dialects.core.kernels.resampling import ResampledAxis, Taps, taps
 from ttc.exporters.stablehlo.literals import HloValue
 from ttc.exporters.stablehlo.rules import HLO_RULES
 from ttc.exporters.stablehlo.rules.index import taken
@@ -23,7 +23,7 @@ def resize(step: HloWriter) -> HloValue:
     for axis, entry in enumerate(zip(sizes, scales, window[:rank], window[rank:], strict=True)):
         if entry == (value.shape[axis], 1.0, 0.0, 1.0):
             continue
-        found = taps(Sampling(value.shape[axis], *entry, *(step.attr(name) for name in SHARED)))
+        found = taps(ResampledAxis(value.shape[axis], *entry, *(step.attr(name) for name in SHARED)))
         value = _sampled(step, value, axis, found)
         if outside is not None:
             outside[(slice(None),) * axis + (found.outside,)] = True

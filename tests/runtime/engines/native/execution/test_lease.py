@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.lease import SMALL_BYTES
 from ttc.runtime.engines.native.execution.targets import BoundEntry
-from ttc.runtime.engines.native.graph.tensors import Buffer, dense
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, dense
 from ttc.runtime.engines.result_memory import has_own_memory
 
 
@@ -55,7 +55,7 @@ def test_a_variable_that_stays_is_bound_once(shape: tuple[int, ...]):
         def bind(self, _: object, address: int) -> None:
             bound.append(address)
 
-    variable = BoundEntry("w", dense(Buffer(entry.nbytes), "f32", type_.shape))
+    variable = BoundEntry("w", dense(PlanBuffer(entry.nbytes), "f32", type_.shape))
     assert variable.bound(cast("Instance", Recording()), entry) is entry
     assert variable.known() is entry
     assert bound == [entry.ctypes.data]

@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.execution import pool as pools
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.pool import KERNELS, Pool, Team, join_team, pool_of
 from ttc.runtime.engines.native.graph.nodes import Node
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, View, dense
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, dense
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.planning.arena import Arena
@@ -67,7 +67,7 @@ class Chain:
         self.segment = self.instance.segment(0, jobs)
 
     def _view(self, row: NDArray) -> View:
-        return dense(Buffer(row.nbytes, Place.CONSTANT, array=row), "i64", row.shape)
+        return dense(PlanBuffer(row.nbytes, Place.CONSTANT, array=row), "i64", row.shape)
 
     def run(self) -> bool:
         """Whether every task of every job was computed once, after all of the job before."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View, dense
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
 
@@ -21,7 +21,7 @@ def seen(view: View, memory: NDArray) -> NDArray:
 @given(SHAPES, st.data())
 def test_views_move_as_arrays_do(shape: tuple[int, ...], data: st.DataObject):
     memory = np.arange(np.prod(shape), dtype=np.float32)
-    view, array = dense(Buffer(memory.nbytes), "f32", shape), memory.reshape(shape)
+    view, array = dense(PlanBuffer(memory.nbytes), "f32", shape), memory.reshape(shape)
     order = data.draw(st.permutations(range(len(shape))))
     view, array = view.permuted(order), array.transpose(order)
     axis = data.draw(st.integers(0, len(shape) - 1))
@@ -38,7 +38,7 @@ def test_views_move_as_arrays_do(shape: tuple[int, ...], data: st.DataObject):
 
 
 def test_dimensions_split_and_join_without_a_move_where_they_can():
-    view = dense(Buffer(4 * 128 * 768), "f32", (1, 128, 768))
+    view = dense(PlanBuffer(4 * 128 * 768), "f32", (1, 128, 768))
     heads = view.reshaped((1, 128, 12, 64))
     assert heads is not None
     moved = heads.permuted((0, 2, 1, 3))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ttc.runtime.engines.native.codegen.code import Code, Signature, compiled
 from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
 from ttc.runtime.engines.native.graph.storage import Storage, array_dtype
-from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense, dense_strides
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View, dense, dense_strides
 from ttc.runtime.engines.native.jobs.copies import copy, fill, pad
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.kernels.kernel import JobKernel, Kernel
@@ -39,7 +39,7 @@ class Recorder:
 
 
 def view_of(array: NDArray, storage: Storage) -> View:
-    return dense(Buffer(array.nbytes, array=array), storage, array.shape)
+    return dense(PlanBuffer(array.nbytes, array=array), storage, array.shape)
 
 
 def shown(view: View, array: NDArray) -> NDArray:
@@ -51,7 +51,7 @@ def moved(source: View, target_storage: Storage, level: str) -> tuple[NDArray, s
     """What a copy makes of a view, and the kernel's name."""
     dtype = array_dtype(target_storage)
     memory = np.full(source.elements + 2 * GUARD, 77, dtype)
-    target = View(Buffer(memory.nbytes, array=memory), target_storage, source.shape, dense_strides(source.shape), GUARD)
+    target = View(PlanBuffer(memory.nbytes, array=memory), target_storage, source.shape, dense_strides(source.shape), GUARD)
     cpu = host_cpu().limited_to(level)
     recorder = Recorder(cpu)
     copy(cast("Lowering", recorder), source, target)
@@ -116,7 +116,7 @@ def test_short_runs_are_moved_twice_in_vectors(case: str, level: str) -> None:
     array = np.arange(prod(shape), dtype=np.float32).reshape(shape)
     memory = np.full(array.size + 2 * GUARD, 77, np.float32)
     source = view_of(array, "f32").permuted(order)
-    target = View(Buffer(memory.nbytes, array=memory), "f32", source.shape, dense_strides(source.shape), GUARD)
+    target = View(PlanBuffer(memory.nbytes, array=memory), "f32", source.shape, dense_strides(source.shape), GUARD)
     recorder = Recorder(host_cpu().limited_to(level))
     copy(cast("Lowering", recorder), source, target)
     execute(recorder)

@@ -9,13 +9,13 @@ import pytest
 
 from tests.runtime.engines.native.levels import AVX2, AVX512
 from ttc.runtime.engines.native.codegen.features import Cpu
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, dense
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, dense
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 
-HELD = dense(Buffer(4, Place.CONSTANT), "f32", (256, 256))
-BATCH = dense(Buffer(4, Place.CONSTANT), "f32", (2, 256, 256))
-COMPUTED = dense(Buffer(4), "f32", (256, 256))
+HELD = dense(PlanBuffer(4, Place.CONSTANT), "f32", (256, 256))
+BATCH = dense(PlanBuffer(4, Place.CONSTANT), "f32", (2, 256, 256))
+COMPUTED = dense(PlanBuffer(4), "f32", (256, 256))
 
 
 def scaled(

@@ -9,13 +9,13 @@ import pytest
 
 from tests.runtime.engines.native.graphs import emulated_tiles
 from ttc.runtime.engines.native.codegen.features import Cpu
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, dense
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, dense
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
 
 AMX = Cpu("x86-64", frozenset({"amx-tile", "amx-bf16", "fma"}))
-HELD = dense(Buffer(4, Place.CONSTANT), "f32", (1,))
-COMPUTED = dense(Buffer(4), "f32", (1,))
+HELD = dense(PlanBuffer(4, Place.CONSTANT), "f32", (1,))
+COMPUTED = dense(PlanBuffer(4), "f32", (1,))
 
 
 def parts(precision: str, *sizes: int, cpu: Cpu = AMX, right: Any = HELD) -> int:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.runtime.engines.native.levels import AVX2, AVX512
 from ttc.runtime.engines.native.codegen.features import Cpu
-from ttc.runtime.engines.native.graph.tensors import Buffer, Place, dense
-from ttc.runtime.engines.native.jobs.convolutions import Axis
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, dense
+from ttc.runtime.engines.native.jobs.convolutions import WindowAxis
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.winograd import Tiling, tiling_of
 
@@ -19,9 +19,9 @@ PAIRS = AVX512 | {"avx512bf16"}
 VNNI = AVX512 | {"avx512vnni"}
 
 
-def same(size: int) -> Axis:
+def same(size: int) -> WindowAxis:
     """Three taps, and a border of one zero."""
-    return Axis(size, size, 3, 1, 1, 1)
+    return WindowAxis(size, size, 3, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_tiles_beyond_the_edge_are_counted(outputs: int, size: int, gain: float)
 def outputs_of(precision: str, features: frozenset[str], channels: int, size: int) -> int:
     """Pixels along each side of a tile; 0: direct sums."""
     lowering = SimpleNamespace(cpu=Cpu("x86-64", features), node=SimpleNamespace(op=SimpleNamespace(precision=precision)))
-    x = dense(Buffer(size * size * channels * 4), "f32", (1, size, size, channels))
+    x = dense(PlanBuffer(size * size * channels * 4), "f32", (1, size, size, channels))
     filter = np.ones((3, 3, channels, channels), np.float32)
-    w = dense(Buffer(filter.nbytes, Place.CONSTANT, array=filter), "f32", filter.shape)
+    w = dense(PlanBuffer(filter.nbytes, Place.CONSTANT, array=filter), "f32", filter.shape)
     tiling = tiling_of(cast("Lowering", lowering), x, w, (same(size), same(size)))
     return 0 if tiling is None else tiling.outputs
 

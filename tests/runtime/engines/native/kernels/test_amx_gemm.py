@@ -12,14 +12,14 @@ from ttc.runtime.engines.native.codegen.object_file import link
 from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
-from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, Rows, WindowRows
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, GemmRows, WindowRows
 
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="AMX is of x86-64")
 
 
 @pytest.mark.parametrize("rows", [DenseRows(), WindowRows()])
 @pytest.mark.parametrize(("parts", "loads"), [(1, 4), (2, 8), (3, 14)])
-def test_tiles_are_loaded_once_for_each_change_of_a_part(parts: int, loads: int, rows: Rows) -> None:
+def test_tiles_are_loaded_once_for_each_change_of_a_part(parts: int, loads: int, rows: GemmRows) -> None:
     kernel = AmxGemm(parts, rows, identity("f32"))
     cpu = Cpu("x86-64", host_cpu().features | {"amx-tile", "amx-bf16"})
     text = assembly(kernel.llvm_ir(cpu), cpu)

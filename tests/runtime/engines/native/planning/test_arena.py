@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ttc.runtime.engines.native.graph.tensors import Buffer
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer
 from ttc.runtime.engines.native.planning import arena as module
 from ttc.runtime.engines.native.planning.arena import MAX_PAIRS, lower_bound, plan_arena
 
@@ -18,7 +18,7 @@ LIVES = st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 30), st.integers
 @settings(max_examples=300)
 @given(LIVES, st.sampled_from([0, MAX_PAIRS]))
 def test_buffers_alive_together_are_apart(lives: list[tuple[int, int, int]], most: int):
-    lifetimes = {Buffer(size): (first, first + length) for size, first, length in lives}
+    lifetimes = {PlanBuffer(size): (first, first + length) for size, first, length in lives}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_PAIRS", most)
         arena = plan_arena(lifetimes)
@@ -33,7 +33,7 @@ def test_buffers_alive_together_are_apart(lives: list[tuple[int, int, int]], mos
 
 
 def test_a_chain_takes_two_buffers():
-    lifetimes = {Buffer(1 << 20): (step, step + 1) for step in range(50)}
+    lifetimes = {PlanBuffer(1 << 20): (step, step + 1) for step in range(50)}
     assert plan_arena(lifetimes).size_bytes == lower_bound(lifetimes) == 2 << 20
 
 
@@ -60,7 +60,7 @@ def test_plans_of_many_buffers_look_at_few_of_them(together: bool, monkeypatch: 
     lowest = module._lowest
     monkeypatch.setattr(module, "_lowest", counted)
     count = 6000
-    lifetimes = {Buffer(640): (step, count if together else step + 1) for step in range(count)}
+    lifetimes = {PlanBuffer(640): (step, count if together else step + 1) for step in range(count)}
     arena = plan_arena(lifetimes)
     assert arena.size_bytes == (count if together else 2) * 640 == lower_bound(lifetimes)
     assert looked <= 2 * count

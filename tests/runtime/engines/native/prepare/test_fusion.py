@@ -26,7 +26,7 @@ def test_entries_of_queues_are_rounded_but_not_converted(monkeypatch: pytest.Mon
     def refused(*_: object) -> None:
         raise AssertionError("an entry was converted in Python")
 
-    monkeypatch.setattr(plan.Values, "entry", refused)
+    monkeypatch.setattr(plan.RunValues, "entry", refused)
     names = {"names": (), "values": ()}
     works = [] if activation is None else [Work("tile.map", (2,), {"fn": activation, **names}, (TensorType((9, 33), "Float16_b"),))]
     found = _product(*works, precision=precision)

@@ -12,7 +12,7 @@ from tests.runtime.engines.native.graphs import Given, normal, ran
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
-from ttc.runtime.engines.native.graph.tensors import Buffer, View, dense, lies_at
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View, dense, lies_at
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
 
 
@@ -153,11 +153,11 @@ def test_ops_that_do_not_fit_have_no_places(
 
 
 def test_views_of_the_same_elements_in_the_same_places() -> None:
-    buffer = Buffer(4 * 24)
+    buffer = PlanBuffer(4 * 24)
     x = dense(buffer, "f32", (2, 3, 4))
     assert lies_at(View(buffer, "f32", (6, 1, 4), (4, 99, 1)), x)
     assert not lies_at(x.sliced(0, 1, 1), x.sliced(0, 0, 1))
-    assert not lies_at(dense(Buffer(96), "f32", (2, 3, 4)), x)
+    assert not lies_at(dense(PlanBuffer(96), "f32", (2, 3, 4)), x)
     assert not lies_at(x.permuted((1, 0, 2)), x)
 
 
