@@ -97,7 +97,8 @@ def graph_of(
         channels_first: leave convolutions with channels first, as models have them.
     Raises: E0101 for an archive or a program that has to be named; what compilation raises.
     """
-    stop = ROWS_FIRST if channels_first and not is_text(path, options) else "nn"
+    is_model = path.suffix.lower() != ".tti" and not is_text(path, options)
+    stop = ROWS_FIRST if channels_first and is_model else "nn"
     return _graph(*_compiled(path, replace(options, to=stop), program, instruments))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ttc.dialects.core.errors import Error
+from ttc.generation.archived_text import archived_text
 from ttc.generation.generator import Generator
 from ttc.loading import chosen_engine, load, options_for
 from ttc.options import CompileOptions, RunOptions
@@ -35,7 +36,8 @@ def generator(
         superfluous = [name for name, value in given.items() if value is not None]
         if superfluous:
             raise Error("E0101", f"an archive is compiled already: {', '.join(superfluous)} cannot be chosen any more")
-        return Generator(load(Path(os.fspath(model)), **running))
+        path = Path(os.fspath(model))
+        return Generator(load(path, **running), archived_text(path))
     options: RunOptions = options_for(RunOptions, None, running)
     compiling: CompileOptions = options_for(CompileOptions, None, option_fields)
     from ttc.importers.torch import require_torch

@@ -128,3 +128,33 @@ def test_check_says_it_without_writing(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["check", str(written(tmp_path, TWO_REFUSED)), "--exporter", exporter]) == 2
     assert "model.mlir cannot be exported" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["model.mlir"]
+
+
+LAYERS = """builtin.module attributes {ttc.stage = "nn", ttc.seed = 1} {
+  func.func @forward(%0: tensor<2x3xf32> {ttc.name = "x"}) -> (tensor<2x3xf32> {ttc.name = "y"}) {
+    %1 = ttc.param() {sym = "w", value = #ttc.weight<"w", tensor<3x4xf32>>} : () -> tensor<3x4xf32>
+    %2 = ttc.param() {sym = "v", value = #ttc.weight<"v", tensor<4x3xf32>>} : () -> tensor<4x3xf32>
+    %3 = nn.matmul(%0, %1, _) {transpose_a = false, transpose_b = false} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    %4 = nn.matmul(%3, %2, _) {transpose_a = false, transpose_b = false} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+    func.return %4 : tensor<2x3xf32>
+  }
+}
+"""
+
+
+def test_chips_divide_tensors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, model = tmp_path / "out", str(written(tmp_path, LAYERS))
+    assert main(["export", model, "--to", "ttnn", "--chips", "4", "--parallel", "tensor", "-o", str(folder)]) == 0
+    text = (folder / "model.py").read_text()
+    assert '    "w": ("device", ttnn.bfloat16, ttnn.TILE_LAYOUT, 1),\n' in text
+    assert '    "v": ("device", ttnn.bfloat16, ttnn.TILE_LAYOUT, 0),\n' in text
+    assert "    all_reduce = ttnn.all_reduce(matmul_1, memory_config=L1)\n" in text
+    capsys.readouterr()
+    for arguments, message in (
+        (["ttnn", "--parallel", "tensor"], "say how many by --chips"),
+        (["ttnn", "--chips", "5", "--parallel", "tensor"], "cannot be divided over 5 chips"),
+        (["netlist", "--chips", "2", "--parallel", "tensor"], "--to netlist does not write programs whose tensors chips divide"),
+    ):
+        assert main(["export", model, "--to", *arguments, "-o", str(tmp_path / "none")]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

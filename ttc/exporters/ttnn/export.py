@@ -41,6 +41,7 @@ def export_all(
     """
     if trace and any(whole is not graph for whole, graph in programs):
         raise Error("E0101", "--trace records the work of one chip", hint="leave out --chips")
+    _require_same_parts([part for _, part in programs])
     weight_format, rest = FORMATS[format_]
     weights, emitters = StoredWeights.empty(), []
     for whole, graph in programs:
@@ -50,3 +51,16 @@ def export_all(
     text = module_text(emitters, fidelity or ("HiFi2" if weight_format == BFLOAT8 else "HiFi4"), trace)
     stored = save({name: weight.array for name, weight in weights.stored.items()})
     return {WEIGHTS: stored, MODULE: text.encode()}  # in this order: a module that is there has its weights
+
+
+def _require_same_parts(programs: Sequence[ModelGraph]) -> None:
+    """Raises E0503 if chips divide a variable in one program and not in another, or otherwise."""
+    known: dict[str, tuple[object, str]] = {}
+    for graph in programs:
+        for leaf in graph.function.works:
+            if leaf.op != "ttc.state":
+                continue
+            parts, program = known.setdefault(str(leaf.attrs["sym"]), (leaf.attrs.get("parts"), graph.program))
+            if parts != leaf.attrs.get("parts"):
+                message = f"chips divide variable '{leaf.attrs['sym']}' in other ways in programs {program} and {graph.program}"
+                raise Error("E0503", message, hint="choose one with --program")

@@ -48,6 +48,8 @@ def test_tokens_are_the_generators(archive: Path, format_: str, bound: float) ->
     files = exported("ttnn", archive, ExportRequest(CompileOptions(format=format_)))
     module = prepared(files)
     with ttc.generator(archive) as generator:
+        generator.save(archive.with_name("again.tti"))
+        assert exported("ttnn", archive.with_name("again.tti"), ExportRequest(CompileOptions(format=format_))) == files
         wanted = generator.feed(PROMPTS)
         take(module, "prefill", [[5, 9, 3, 8], [7, 1, 0, 0]], [0, 0], [4, 2])
         # the second row's cache stays as it is where it has no token, and its logits mean nothing

@@ -18,7 +18,7 @@ from tests.ttc.exporters.ttnn import stand_in  # noqa: E402
 from tests.ttc.exporters.ttnn.mesh import OnMesh  # noqa: E402
 from tests.ttc.exporters.ttnn.running import prepared, run_module  # noqa: E402 - it needs torch
 from ttc.dialects.core.errors import Error  # noqa: E402
-from ttc.exporters.graph import graph_of  # noqa: E402
+from ttc.exporters.graph import graph_of, graphs_of  # noqa: E402
 from ttc.exporters.request import TENSOR, ExportRequest  # noqa: E402
 from ttc.exporters.table import exported  # noqa: E402
 from ttc.exporters.ttnn.export import export_all  # noqa: E402
@@ -85,6 +85,14 @@ def test_caches_have_the_heads_of_a_chip(tmp_path: Path, kind: str, format_: str
         parts = module.PREPARED["keys_0"].values
         assert [part.shape for part in parts] == [(2, heads // 2, 64, 32)] * 2
         assert not torch.equal(parts[0].values, parts[1].values)
+
+
+def test_programs_that_divide_variables_otherwise_are_refused(tmp_path: Path) -> None:
+    with ttc.generator(networks.causal("gpt2"), batch=1, max_length=63, chunks=(4,), target="host") as generator:
+        generator.save(tmp_path / "model.tti")
+    decode, prefill = graphs_of(tmp_path / "model.tti", CompileOptions())
+    with pytest.raises(Error, match="E0503.*chips divide variable 'keys_0' in other ways in programs decode and prefill"):
+        export_all([tensor_divided(decode, 2), (prefill, prefill)])
 
 
 def test_the_text_says_who_has_what(tmp_path: Path) -> None:
