@@ -129,13 +129,17 @@ def table(rows: Sequence[Row]) -> str:
         "|---|---|" + "---|---|" * len(machines),
     ]
     for key in dict.fromkeys((row.network, row.batch) for row in rows):
-        cells = [
-            f"{row.calls} | {row.peak_bytes / 1e3:.0f}" if not row.refused else "refused | "
-            for row in rows
-            if (row.network, row.batch) == key
-        ]
+        found = {row.machine: row for row in rows if (row.network, row.batch) == key}
+        cells = [_cells(found.get(machine)) for machine in machines]
         lines.append(f"| {key[0]} | {key[1]} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _cells(row: Row | None) -> str:
+    """Return the calls and the peak of a row; empty where a network does not go with a machine."""
+    if row is None:
+        return " | "
+    return "refused | " if row.refused else f"{row.calls} | {row.peak_bytes / 1e3:.0f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -164,6 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             remote = Remote(options.python, MACHINES[machine].in_a_row() if options.tensor else MACHINES[machine], Path(folder))
             for batch in map(int, options.batches.split(",")):
                 for name in networks:
+                    if name in GENERATORS and remote.machine.chips > 1 and not options.tensor:
+                        continue  # chips that divide a batch keep no caches
                     rows.append(measured(remote, name, batch, machine, tensor=options.tensor))
                     print(f"{machine}, batch {batch}: {name}: {rows[-1].refused or 'accepted'}", file=sys.stderr)
                 answers = answers or list(remote.answers)
