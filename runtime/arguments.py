@@ -29,8 +29,11 @@ def outputs_of(program: Program) -> list[Argument]:
 
 
 def check_names(program: Program, given: Mapping[str, Any]) -> None:
-    """Raises E0801 if an input is missing, or a name is not one of an input."""
+    """Raises E0801 if an input is missing, a name is not one of an input, or there are no names."""
     names = [a.name for a in inputs_of(program)]
+    if not isinstance(given, Mapping):
+        message = f"inputs are arrays by name, not a {type(given).__name__}"
+        raise Error("E0801", message, hint=f"a mapping of {', '.join(names)}; called itself, the program takes arrays in that order")
     unknown = [name for name in given if name not in names]
     if unknown:
         raise Error("E0801", f"program '{program.name}' has no input '{unknown[0]}'", hint=nearest(str(unknown[0]), names))

@@ -90,6 +90,8 @@ def test_a_closed_session_runs_nothing(loaded: Executor):
 @pytest.mark.parametrize(
     ("inputs", "program", "code", "text"),
     [
+        ([np.zeros(1)], "step", "E0801", "inputs are arrays by name, not a list"),
+        (np.zeros(1), "step", "E0801", "inputs are arrays by name, not a ndarray"),
         ({}, "step", "E0801", "lacks its input x"),
         ({"x": X, "w": X}, "step", "E0801", "no input 'w'"),
         ({"x": X.astype(np.float64)}, "step", "E0801", r"float64, not float32"),
