@@ -87,7 +87,7 @@ class PipelineSettings:
         dram_placement: how DRAM channels are chosen.
         placement: what the user wants for the places of single ops and queues.
         chips: that programs are spread over, each linked to the next.
-        effort: of placement, from 0 to 3.
+        effort: of placement, from 0 to 2.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
         training: what the program is trained with; None: it is for inference.

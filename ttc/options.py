@@ -80,7 +80,7 @@ class CompileOptions(Options):
         (), "TOML file of rules that set formats and fidelity of single ops.", read_rules, "FILE.toml", in_result=True
     )
     effort: int | None = option(
-        None, "Work of placement, from 0, quick and simple, to 3; default: 1.", takes.level(3), "0|1|2|3", in_result=True
+        None, "Work of placement, from 0, quick and simple, to 2; default: 1.", takes.level(2), "0|1|2", in_result=True
     )
     placement_file: tuple[AnyRule, ...] = option(
         (), "TOML file of rules that place single ops and queues.", read_placement, "FILE.toml", in_result=True

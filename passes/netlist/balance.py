@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.model import Host
@@ -51,8 +52,9 @@ class Balance(Pass):
         an op that fits no core is an error that names its need and the limit; so is a rule that cannot hold.
 
     Args:
-        effort: from 0, quick and simple, to 3; counted in candidates, sharings of cores and packings that are tried, not in time.
+        effort: from 0, quick and simple, to 2; counted in candidates, sharings of cores and packings that are tried, not in time.
         rules: what the user asks of single ops.
+    Raises: E0101 for another effort, E05xx for what finds no place.
     """
 
     name: ClassVar[str] = "balance"
@@ -65,8 +67,10 @@ class Balance(Pass):
             for graph in graphs:
                 _place_on_host(graph, rewriter)
             return
-        from ttc.passes.netlist.balancer import Balancer  # with the search for places, which devices alone need
+        from ttc.passes.netlist.balancer import EFFORTS, Balancer  # with the search for places, which devices alone need
 
+        if self.effort not in range(len(EFFORTS)):
+            raise Error("E0101", f"there is no effort {self.effort}", hint=f"from 0 to {len(EFFORTS) - 1}")
         balancer = Balancer(unit, rewriter, self.effort, self.rules)
         for graph in graphs:
             if on_host(graph):

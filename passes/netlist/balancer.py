@@ -21,7 +21,7 @@ class Balancer:
     """Cuts device graphs into epochs and places their ops, as pass `balance` says.
 
     Args:
-        effort: from 0 to 3.
+        effort: from 0 to 2.
         rules: what the user asks of single ops.
     """
 

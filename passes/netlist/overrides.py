@@ -14,7 +14,7 @@ from ttc.dialects.core.rules.placement import PlacementRule, settle
 from ttc.dialects.netlist.ops import NetlistOp
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 
-EFFORT_LAYOUTS = (1, 2, 6, 64)
+EFFORT_LAYOUTS = (1, 2, 6)
 """How many layouts with one number of cores are tried, by effort."""
 THOROUGH = 2
 """The effort from which on candidates that are hardly ever the best are tried, too."""
