@@ -36,7 +36,7 @@ def chain(widths: list[int], input_count: int) -> Problem:
     return Problem(nodes, TARGET, input_count)
 
 
-@pytest.mark.parametrize("effort", range(4))
+@pytest.mark.parametrize("effort", range(len(EFFORTS)))
 def test_every_op_is_placed_once_without_overlap(effort: int) -> None:
     epochs = cut(chain([64, 512, 2048] * 12, 4), EFFORTS[effort])
     assert [e.begin for e in epochs] == [sum(len(e.ops) for e in epochs[:i]) for i in range(len(epochs))]
@@ -56,8 +56,8 @@ def test_cores_follow_work_when_streaming() -> None:
 @pytest.mark.parametrize("widths", [[64, 2048], [512] * 5, [64, 512, 2048, 512, 64] * 2])
 def test_more_effort_is_never_worse(widths: list[int], input_count: int) -> None:
     times = [sum(e.cycles for e in cut(chain(widths, input_count), effort)) for effort in EFFORTS]
-    assert times[0] >= times[1] >= times[3]
-    assert times[0] >= times[2] >= times[3]
+    assert times[0] >= times[1]
+    assert times[0] >= times[2]
 
 
 def test_two_ops_side_by_side_or_in_turn() -> None:
