@@ -33,6 +33,9 @@ from tests.ttc.exporters.ttnn.stand_in_tensors import (  # noqa: F401 - modules 
     to_torch,
     uint32,
 )
+from tests.ttc.exporters.ttnn.stand_in_variables import copy, indexed_fused_update_cache  # noqa: F401
+
+experimental = types.SimpleNamespace(indexed_fused_update_cache=indexed_fused_update_cache)
 
 # ---- elementwise ------------------------------------------------------------------------------------------------------------------------
 
@@ -211,37 +214,6 @@ def scaled_dot_product_attention(
 
 
 transformer = types.SimpleNamespace(scaled_dot_product_attention=scaled_dot_product_attention)
-
-
-# ---- variables --------------------------------------------------------------------------------------------------------------------------
-
-
-def copy(source: Tensor, place: Tensor) -> Tensor:
-    assert (source.shape, source.dtype) == (place.shape, place.dtype)
-    place.values = tiles(source)[0].clone()
-    return place
-
-
-def indexed_fused_update_cache(cache: Tensor, rows: Tensor, other: Tensor, other_rows: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Row i goes to the cache's row places[i], counted through dimensions 0 and 2; negative places are passed over."""
-    assert cache is not other
-    assert rows is not other_rows
-    assert (places.dtype, places.layout, places.shape[0]) == (int32, ROW_MAJOR_LAYOUT, 1)
-    for held, new in ((cache, rows), (other, other_rows)):
-        pages, heads, size, width = held.shape
-        assert held.dtype == new.dtype == bfloat16
-        assert (size % TILE, width % TILE) == (0, 0)
-        assert new.shape == (1, heads, new.shape[2], width)
-        assert new.shape[2] <= places.shape[1] <= 256
-        tiles(held, new)
-        for index in range(new.shape[2]):
-            place = int(places.values[0, index])
-            if 0 <= place < pages * size:
-                held.values[place // size, :, place % size] = new.values[0, :, index]
-    return cache, other
-
-
-experimental = types.SimpleNamespace(indexed_fused_update_cache=indexed_fused_update_cache)
 
 
 # ---- images -----------------------------------------------------------------------------------------------------------------------------
