@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Pytho
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+from ttc.dialects.core.errors import TtcWarning
 from ttc.dynamo import graph as module  # noqa: E402
 
 Compile = Callable[..., Any]
@@ -112,13 +113,13 @@ def test_the_sets_of_sizes_used_last_are_kept(compiled: Compile, graphs: list[st
             torch.testing.assert_close(run(torch.ones(rows)), torch.full((rows,), float(rows)))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", TtcWarning)
         check(2, 3, 2)
     assert len(graphs) == 2
     with pytest.warns(UserWarning, match="runs with more than 2 sets of sizes"):
         check(4)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", TtcWarning)
         check(2)
         assert len(graphs) == 3
         check(3)
