@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Pytho
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from ttc.dialects.core.errors import TtcWarning
+from ttc.dialects.core.errors import TtcWarning  # noqa: E402
 from ttc.dynamo import graph as module  # noqa: E402
 
 Compile = Callable[..., Any]
