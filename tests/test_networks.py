@@ -1,10 +1,11 @@
 """Real networks the whole way: exported by PyTorch, compiled, saved, loaded, run, compared with onnxruntime.
 
-Slow by nature: a network is exported once a worker (bert: about 8 s) and compiled for two targets and three formats.
+Slow by nature: a network is exported once (bert: about 8 s) and compiled for two targets and three formats.
 """
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import sys
 from collections import Counter
@@ -52,17 +53,26 @@ def models() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """name -> (path of the ONNX file, inputs by name, outputs by name as onnxruntime computes them)."""
+    """name -> (path of the ONNX file, inputs by name, outputs by name as onnxruntime computes them); one process exports for all."""
     import onnxruntime
+
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if own.name.startswith("popen-") else own) / "networks"
+    folder.mkdir(exist_ok=True)
 
     @cache
     def export(name: str) -> tuple[Path, dict[str, np.ndarray], dict[str, np.ndarray]]:
-        path = tmp_path_factory.mktemp(name) / f"{name}.onnx"
-        model, examples = models().build(name)
-        with torch.no_grad():
-            torch.onnx.export(model, examples, path, dynamo=True, opset_version=18, external_data=False, verbose=False)
+        path, examples = folder / f"{name}.onnx", folder / f"{name}.npz"
+        with (folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not examples.exists():
+                model, arguments = models().build(name)
+                with torch.no_grad():
+                    torch.onnx.export(model, arguments, path, dynamo=True, opset_version=18, external_data=False, verbose=False)
+                np.savez(examples, *[argument.numpy() for argument in arguments])
         session = onnxruntime.InferenceSession(path)
-        inputs = {x.name: e.numpy() for x, e in zip(session.get_inputs(), examples, strict=True)}
+        with np.load(examples) as arrays:
+            inputs = {x.name: arrays[f"arr_{i}"] for i, x in enumerate(session.get_inputs())}
         outputs: Any = session.run(None, inputs)
         return path, inputs, dict(zip([y.name for y in session.get_outputs()], outputs, strict=True))
 
