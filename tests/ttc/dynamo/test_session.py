@@ -22,7 +22,7 @@ print(json.dumps({"loss": float(loss), **ttc.metrics.snapshot().flat()}))
 
 
 def ran(folder: Path) -> dict[str, Any]:
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "TTC_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, timeout=120)
     return json.loads(done.stdout)
 
