@@ -34,7 +34,7 @@ test-orders: $(VENV)/.test  ## run every test in five random orders, or in those
 	done; [ -z "$$failed" ] || { echo "to repeat: make test-orders SEEDS=\"$${failed# }\""; exit 1; }
 
 test-distributed: $(VENV)/.test  ## compare pipelines, replicas and shards in 2, 3 and 4 processes with one process
-	DISTRIBUTED=1 $(BIN)/python -m pytest -n 0 tests/ttc/dist $(addprefix tests/ttc/lightning/test_,logged.py pipeline.py replicas.py resuming.py sharded.py)
+	DISTRIBUTED=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=10 tests/ttc/dist $(addprefix tests/ttc/lightning/test_,logged.py pipeline.py replicas.py resuming.py sharded.py)
 
 test-view: $(VENV)/.view  ## test pages of `ttc view` in a Chromium that is there (Debian's package chromium)
 	$(BIN)/python -m pytest tests/ttc/view
