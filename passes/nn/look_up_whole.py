@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.entries import entry_functions
-from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.index import GatherOp
@@ -21,7 +18,8 @@ from ttc.dialects.nn.pieces import SliceOp, SplitOp
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.dialects.nn.text import MAX_WORDS, StringIndexOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import rebuilt, stem_of, users
+from ttc.passes.nn.making import RewriteMaker
+from ttc.passes.nn.match import rebuilt, users
 
 MOVING = (GatherOp, ReshapeOp, SliceOp, SplitOp, TransposeOp)
 """Ops that move elements of their first operand, and do nothing else to them."""
@@ -106,17 +104,5 @@ def _own(op: StringIndexOp, places: SSAValue, words: tuple[str, ...], unit: Unit
     if own == words:
         return places
     known = {word: place for place, word in reversed(list(enumerate(own)))}
-    table = _constant(op, np.array([*(known.get(word, len(own)) for word in words), len(own)], np.int64), unit, rewriter)
+    table = RewriteMaker(op, unit, rewriter).constant([*(known.get(word, len(own)) for word in words), len(own)], np.dtype(np.int64))
     return rewriter.build(op, GatherOp, table, places, axis=0).results[0]
-
-
-def _constant(op: Operation, value: NDArray, unit: Unit, rewriter: Rewriter) -> SSAValue:
-    spec = Spec(value.shape, value.dtype)
-    if value.size <= LiteralAttr.MAX_ELEMENTS:
-        attribute = LiteralAttr.of(value)
-    else:
-        key = unit.weights.fresh(stem_of(op))
-        unit.weights.add_array(key, value)
-        attribute = WeightAttr.of(key, spec)
-    made = ConstantOp.make((), {"value": attribute}, [tensor_type(spec)], rewriter.location((op,)))
-    return rewriter.insert(op, made).results[0]

@@ -71,7 +71,7 @@ class _Cluster:
         self.inputs: dict[SSAValue, None] = {x: None for x in root.operands if not _is_literal(x)}
         self.literals: set[Attribute] = _literals(root)
         self._readers: dict[MapOp | CastOp, tuple[Operation, Iterator[Use]]] = {}
-        """Of ops that something outside reads: the first that does, and the uses behind it, which have not been looked at."""
+        """The first outside reader of each op that has one, and the uses behind it, which have not been looked at."""
 
     def can_join(self, op: MapOp | CastOp) -> bool:
         """Return whether the op is of the region's shape, and nothing outside reads it; it is asked for each reader that has joined."""

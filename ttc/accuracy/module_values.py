@@ -58,8 +58,8 @@ def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
     return found
 
 
-def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dict[str, Arrays]:
-    """Return inputs of every entry function: those of an .npz file, those the model was made for, and random ones.
+def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | Mapping[str, NDArray] | None = None) -> dict[str, Arrays]:
+    """Return inputs of every entry function: those of an .npz file or by name, those the model was made for, and random ones.
 
     Random floats are standard normal; integers and booleans are 0 or 1, so that indices of any table and masks are both in range, and
     texts are their digits.
@@ -67,7 +67,7 @@ def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | None = None) -> dic
     """
     all_specs = input_specs(module)
     known = {name: Argument(name, "input", "", s.shape, str(s.dtype)) for specs in all_specs.values() for name, s in specs.items()}
-    given = {} if bundle is None else read_bundle(bundle, known)
+    given = read_bundle(bundle, known) if isinstance(bundle, Path) else bundle or {}
     fixed = known_values(fixed_inputs(module_attr(module, "fixed_inputs")))
     generator = np.random.default_rng(seed)
     found: dict[str, Arrays] = {}

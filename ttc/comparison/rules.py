@@ -18,7 +18,6 @@ from ttc.options import CompileOptions
 from ttc.passes.nn.training_notes import BACKWARD
 from ttc.runtime.arguments import inputs_of
 from ttc.runtime.program import Program
-from ttc.runtime.temporary import temporary_folder
 
 STOP = "nn:differentiate"
 """Where compilation stops: nothing behind it is needed to check rules."""
@@ -33,19 +32,16 @@ def wrong_rule(model: Path, program: Program, inputs: Mapping[str, NDArray]) -> 
         inputs: by name, of `backward` or of `step`, of which the first microbatch counts.
     Raises: what compilations of the model do.
     """
-    arguments = inputs_of(program.entry(BACKWARD))
-    shapes = tuple((a.name, a.shape) for a in arguments)
+    shapes = [(argument.name, argument.shape) for argument in inputs_of(program.entry(BACKWARD))]
     recorded = ModuleOp([])
     set_module_attr(recorded, "options", dict(program.description.options))
     options = with_recorded(recorded, CompileOptions(to=STOP))
     source = open_source(model, options)
-    with temporary_folder("ttc-gradients-") as folder:
-        bundle = folder / "inputs.npz"
-        np.savez(bundle, allow_pickle=False, **{name: np.resize(inputs[name], shape) for name, shape in shapes})
-        try:
-            compile_source(source, options, [GradientCheck(bundle)])
-        except Error as error:
-            if error.code != "E0507":
-                raise
-            return f"{error.message}, at {error.where}"
+    given = {name: np.resize(inputs[name], shape) for name, shape in shapes}
+    try:
+        compile_source(source, options, [GradientCheck(given)])
+    except Error as error:
+        if error.code != "E0507":
+            raise
+        return f"{error.message}, at {error.where}"
     return ""

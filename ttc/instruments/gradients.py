@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,8 @@ class GradientCheck(PassWatcher):
         checked: how many ops were compared.
     """
 
-    def __init__(self, bundle: Path | None = None, seed: int = 0) -> None:
-        """bundle: an .npz file of inputs by name; the others are random.  seed: of these, of directions and of cotangents."""
+    def __init__(self, bundle: Path | Mapping[str, NDArray] | None = None, seed: int = 0) -> None:
+        """bundle: inputs by name, or an .npz file of them; the others are random.  seed: of these, of directions and of cotangents."""
         super().__init__()
         self._bundle, self._seed = bundle, seed
         self.checked = 0

@@ -24,7 +24,7 @@ from ttc import compat, metrics
 
 pytestmark = pytest.mark.filterwarnings("ignore::ttc.dialects.core.errors.TtcWarning")
 ROWS = 4
-"""Of a batch."""
+"""Rows that a batch has."""
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -85,7 +84,6 @@ def test_a_forked_process_begins_anew() -> None:
     assert library.threads == 4
 
 
-@pytest.mark.skipif(os.name != "posix", reason="numpy's wheels hold the library elsewhere")
 def test_numpys_own_library_is_found() -> None:
     threads = blas._threads()
     if threads is None:
