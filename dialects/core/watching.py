@@ -84,11 +84,11 @@ class Subject(Protocol):
         ...
 
     def text(self, *, locations: bool = False) -> str:
-        """Return it as text of any number of lines.  locations: with the source names of ops."""
+        """Return the subject as text of any number of lines.  locations: with the source names of ops."""
         ...
 
     def op_count(self) -> int:
-        """Return how many ops compute something."""
+        """Return how many ops of the subject compute something."""
         ...
 
 

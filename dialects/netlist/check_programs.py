@@ -17,15 +17,15 @@ from ttc.dialects.netlist.violations import Findings
 
 VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]{0,63}")
 POINTED_VARIABLE = re.compile(r"\$[!-~]{1,255}")
-"""Buda's are any text after the sign."""
+"""Variables where programs set the positions in queues, as Buda's do: any text after the sign."""
 MAX_LOOPS = 8
-"""Loops nested in each other."""
+"""The most loops nested in each other."""
 MAX_ITERATIONS = 1 << 20
-"""Runs of the innermost loop."""
+"""The most runs of an innermost loop."""
 MAX_SHOWN = 80
-"""Characters of a name in a message."""
+"""The most characters of a name that a message shows."""
 MAX_USES = 1 << 22
-"""Reads and writes of queues in all epochs of a program."""
+"""The most reads and writes of queues in all epochs of a program."""
 POINTED = ("staticvar", "param", "allocate", "deallocate")
 """Instructions of programs that set positions in queues."""
 RESULT_KINDS = {"output": ("output",), "parameter": ("parameter", "output"), "state": ("state", "output")}

@@ -25,7 +25,7 @@ class Stashes:
     read: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
 
     def note(self, program: Program, graph: Graph, count: int, reads: Sequence[str]) -> None:
-        """A program runs so many microbatches of a graph.  reads: queues that the graph reads."""
+        """Note that a program runs so many microbatches of a graph.  reads: queues that the graph reads."""
         for name in reads:
             if self._is_stash(name):
                 self.read.setdefault(name, Counter())[program.name, graph.name] += count

@@ -15,7 +15,7 @@ MAX_RANK = 16
 MAX_DIMENSION = 1 << 40
 MAX_TENSOR_BYTES = 1 << 48
 MAX_BODIES = 16
-"""Functions nested in the work of an op."""
+"""The most functions nested in the work of an op."""
 STRUCTURED = ("nn.branch", "nn.loop", "nn.row_blocks")
 """Ops that choose at run time among their regions."""
 OP_NAME = re.compile(r"(nn|tile|ttc)\.[a-z][a-z0-9_]{0,63}")

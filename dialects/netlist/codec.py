@@ -23,9 +23,9 @@ MAX_ITEMS = 1 << 17
 MAX_TEXT = 1 << 16
 MAX_INT = 1 << 62
 MAX_FUNCTIONS = 17
-"""A work and bodies nested in it, at most 16 deep."""
+"""The most functions nested in each other: a work, and bodies in it at most 16 deep."""
 MAX_LISTS = 16
-"""Lists nested in an attribute's value."""
+"""The most lists nested in each other in an attribute's value."""
 
 
 class PlainValue:

@@ -13,7 +13,7 @@ MAX_BYTES = 64 << 20
 
 
 def dumps(netlist: Netlist) -> bytes:
-    """Canonical UTF-8: the same netlist gives the same bytes, and `loads` gives an equal netlist.
+    """Return a netlist as canonical UTF-8: the same netlist gives the same bytes, and `loads` gives an equal netlist.
 
     Fields stand in the order of their dataclass and are left out where they equal their default; attributes are sorted by name.
     """

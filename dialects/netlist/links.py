@@ -7,11 +7,13 @@ from collections import deque
 from ttc.dialects.netlist.model import Chip
 
 UNBOUNDED = 1 << 30
-"""Links from a chip to itself."""
+"""The number of links from a chip to itself: more than any two chips have."""
 
 
 def links_from(machine: Chip, chip: int) -> dict[int, int]:
-    """For each chip that there is a way to, the Ethernet links of the narrowest step on a shortest way; of ways as short, the widest."""
+    """Return, for each chip that can be reached, the links of the narrowest step on a shortest way there; of ways as short, the widest
+    counts.
+    """
     joined: dict[int, list[tuple[int, int]]] = {}
     for one, other, count in machine.links:
         joined.setdefault(one, []).append((other, count))

@@ -9,7 +9,7 @@ from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 from ttc.dialects.core.records import record
 
 Settings: TypeAlias = "tuple[tuple[str, Plain], ...]"
-"""What else a text said, by name: kept so that nothing is lost, without a meaning to engines."""
+"""What else the text of a netlist said, by name: kept so that nothing is lost, without a meaning to engines."""
 Number: TypeAlias = int | str
 """A value in a program: an integer, or a variable as `$name`."""
 Flag: TypeAlias = bool | str

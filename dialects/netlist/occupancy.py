@@ -10,7 +10,7 @@ from ttc.dialects.netlist.model import Chip, Netlist
 MAX_CHANNELS = 1024
 """The most channels that are listed one by one."""
 ALWAYS = (0, 1 << 62)
-"""Lifetime of what holds its value all the time."""
+"""The lifetime of a queue that holds its value all the time."""
 
 
 def align(size_bytes: int, alignment_bytes: int) -> int:
@@ -44,7 +44,7 @@ class ChannelUse:
 
     @property
     def fragmentation(self) -> float:
-        """Share of the peak that no addresses of these ranges would need."""
+        """The share of the channel's peak that other addresses of the same ranges would save."""
         return 1.0 - self.bound_bytes / self.peak_bytes if self.peak_bytes else 0.0
 
 
@@ -71,7 +71,7 @@ class MemoryUse:
 
     @property
     def fragmentation(self) -> float:
-        """Share of the peak that other channels and addresses could save."""
+        """The share of the chip's peak that other channels and addresses could save."""
         return 1.0 - self.bound_bytes / self.peak_bytes if self.peak_bytes else 0.0
 
 

@@ -188,7 +188,7 @@ class YieldOp(NetlistBase):
 
     @classmethod
     def build(cls, value: SSAValue) -> YieldOp:
-        """The end of a work block."""
+        """Create the end of a work block, which gives the value."""
         return cls.new({}, [value])
 
 

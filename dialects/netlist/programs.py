@@ -125,7 +125,7 @@ class ParamOp(InstructionOp):
 
 @irdl_op_definition
 class AllocateOp(InstructionOp):
-    """The queue's memory is its own from here; it is empty."""
+    """Give a queue, empty from here on, memory of its own."""
 
     name = "netlist.allocate"
     queue_attr = prop_def(STR, prop_name="queue")
@@ -133,7 +133,7 @@ class AllocateOp(InstructionOp):
 
 @irdl_op_definition
 class DeallocateOp(InstructionOp):
-    """The queue's memory is its own no more."""
+    """Free a queue's memory, which other queues may use from here on."""
 
     name = "netlist.deallocate"
     queue_attr = prop_def(STR, prop_name="queue")

@@ -32,7 +32,7 @@ class NNOp(TtcOp):
     """
 
     STRINGS: ClassVar[bool] = False
-    """Whether it takes tensors of text, too."""
+    """Whether ops of the class take tensors of text, too."""
     traits = traits_def(DeclaredEffects())
 
     def verify_(self) -> None:

@@ -31,7 +31,7 @@ class BlockMaker(OpMaker):
         self._scalars: dict[tuple[np.dtype, str], SSAValue] = {}
 
     def enter(self, location: Attribute) -> None:
-        """From here on ops are at this location."""
+        """Place all further ops at this location."""
         self._location = location
 
     @property

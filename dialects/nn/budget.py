@@ -30,13 +30,13 @@ class Budget:
     """
 
     MAX_ELEMENTS: ClassVar[int] = 1 << 24
-    """Elements that any value on the way may have."""
+    """The most elements that any value on the way may have."""
     GROWTH: ClassVar[int] = 4
-    """How many times the elements that an expression starts from a value on the way may have, if that is more."""
+    """A value on the way may have so many times the elements that an expression starts from, if that is more than MAX_ELEMENTS."""
     STEPS: ClassVar[int] = 1 << 27
-    """Steps for a model without weights."""
+    """The steps that a model without weights may spend."""
     STEPS_AN_ELEMENT: ClassVar[int] = 1 << 14
-    """Further steps for each element of a weight: a product of two square matrices of 16,384 rows is possible."""
+    """The further steps for each element of a weight: a product of two square matrices of 16,384 rows is possible."""
 
     def __init__(self, elements: int = 0) -> None:
         self.left = self.STEPS + self.STEPS_AN_ELEMENT * elements

@@ -24,7 +24,7 @@ def rows(b: OpMaker, value: SSAValue, index: int) -> SSAValue:
 
 
 def cut(b: OpMaker, value: SSAValue, axis: int, count: int) -> list[SSAValue]:
-    """Equal parts along a dimension."""
+    """Return equal parts of a value along a dimension."""
     size = b.shape(value)[axis] // count
     return [part(b, value, axis, i * size, size) for i in range(count)]
 
@@ -89,7 +89,7 @@ class Cell:
         return self.combine(gates, lambda number: self.product(states[0], *weights[number]), states)
 
     def product(self, state: SSAValue, weight: SSAValue, bias: SSAValue | None = None) -> SSAValue:
-        """state @ weight^T + bias."""
+        """Return a product of the state with a bias: state @ weight^T + bias."""
         return self.b.nn("matmul", state, weight, bias, transpose_a=False, transpose_b=True)
 
     def apply(self, number: int, x: SSAValue) -> SSAValue:
@@ -102,14 +102,14 @@ class Cell:
 
 
 class RnnCell(Cell):
-    """h' = f(gates + h r^T)."""
+    """The simple recurrent cell: h' = f(gates + h r^T)."""
 
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
         return [self.apply(0, self.b.nn("add", gates, product(0)))]
 
 
 class GruCell(Cell):
-    """h' = (1 - z) n + z h."""
+    """The cell of gated recurrent units: h' = (1 - z) n + z h."""
 
     FUNCTIONS: ClassVar[int] = 2
 
@@ -141,7 +141,7 @@ class GruCell(Cell):
 
 
 class LstmCell(Cell):
-    """c' = forget c + enter g(new), h' = leave l(c')."""
+    """The cell of long short-term memory: c' = forget c + enter g(new), h' = leave l(c')."""
 
     FUNCTIONS: ClassVar[int] = 3
 

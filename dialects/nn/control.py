@@ -228,7 +228,7 @@ class LoopOp(ControlOp):
 
 @irdl_op_definition
 class RequireOp(NNOp):
-    """x, where a truth is as it has to be; a run in which it is not is refused.
+    """The operand x itself; a run in which a truth value beside it is other than it has to be is refused.
 
     Args:    x: tensor[...], any dtype.  truth: tensor[], bool.  wanted: what it has to be.  message: why, for people.
     Returns: y: x.  Another truth is E0802 when the op runs, with the message.

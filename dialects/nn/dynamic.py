@@ -16,7 +16,7 @@ from ttc.dialects.nn.index import require_indices
 
 
 class SizedOp(NNOp):
-    """One operand x, sizes as operands, one result y of x's dtype."""
+    """The base of ops with one operand x, sizes as further operands, and one result y of x's dtype."""
 
     STRINGS: ClassVar[bool] = True
     x = operand_def(TENSOR)

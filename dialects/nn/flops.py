@@ -8,7 +8,7 @@ from ttc.dialects.nn.counts import COUNTS, one_each
 
 
 def flops_of(op: NNOp) -> int:
-    """Operations of floating-point or integer arithmetic, as `ttc.dialects.nn.counts` counts them.
+    """Return the operations of floating-point or integer arithmetic of an op, as `ttc.dialects.nn.counts` counts them.
 
     Ops that only move values count none; those that are not counted by a rule of their own, one for each element of the largest tensor
     that they read or write.  Ops with regions count what stands in these, once each: which branch is taken and how often a loop

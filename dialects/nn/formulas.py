@@ -75,7 +75,7 @@ class Formula:
         return Truth(self.b, self._with("equal", other).value)
 
     def of(self, op: str) -> Formula:
-        """Return the nn op of that name of it."""
+        """Return the formula that the nn op of that name makes of this one."""
         return Formula(self.b, self.b.nn(op, self.value))
 
     def at_least(self, other: Term) -> Formula:

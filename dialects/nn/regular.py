@@ -18,7 +18,7 @@ MAX_STATES = 20000
 MAX_REPEATS = 1000
 MAX_DEPTH = 100
 MAX_STEPS = 1 << 28
-"""Characters of a text times states of a pattern."""
+"""The most steps of a match: characters of the text times states of the pattern."""
 
 Ranges: TypeAlias = tuple[tuple[str, str], ...]
 _CLASSES: dict[str, Ranges] = {

@@ -15,7 +15,7 @@ from ttc.dialects.nn.shapes import spectral as shapes
 
 
 class SpectralOp(NNOp):
-    """Along one axis, whose elements are cut or padded with 0."""
+    """The base of transforms along one axis, whose elements are cut or padded with 0."""
 
     real = operand_def(TENSOR)
     imaginary = opt_operand_def(TENSOR)

@@ -10,7 +10,7 @@ from ttc.dialects.nn.base import TENSOR, NNOp
 
 @irdl_op_definition
 class StopGradientOp(NNOp):
-    """Give the operand itself, through which no gradient passes: y = x, and dx is nothing.
+    """Give the operand itself, through which no gradient passes: y = x, and x gets no cotangent.
 
     The pass `drop-stop-gradients` drops it once gradients are made: no other pass does.
 

@@ -18,7 +18,7 @@ from ttc.dialects.nn.regular import compiled
 from ttc.dialects.nn.selection import INDEX_TYPE
 
 MAX_WORDS = 1 << 16
-"""Words that an op holds as an attribute."""
+"""The most words that an op holds as an attribute."""
 
 
 def require_text(*specs: Spec) -> None:

@@ -1,4 +1,4 @@
-"""Which ops give a result whatever their data are: they may run where nobody asked for it."""
+"""Ops that give a result whatever their data are: they may run where nobody asked for it."""
 
 from __future__ import annotations
 

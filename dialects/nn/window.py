@@ -7,7 +7,7 @@ from ttc.dialects.core.records import record
 
 @record
 class SpatialWindow:
-    """An entry a spatial dimension; pads are all beginnings, then all ends: of two dimensions top, left, bottom, right."""
+    """A window by spatial dimension: one entry each; pads are all beginnings, then all ends: of two dimensions top, left, bottom, right."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]

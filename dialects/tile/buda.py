@@ -44,7 +44,7 @@ OPS: dict[str, str] = {
     "topk": "topk",
     "yield": "",
 }
-"""Tile ops by mnemonic: the Buda op that each is; empty: none is needed, or an attribute names it."""
+"""The Buda op that each tile op is, by mnemonic; empty where none is needed, or an attribute names it."""
 
 UNSIGNED = frozenset({"UInt8", "UInt16"})
 """Formats of integers that no op takes to floating point or back."""
@@ -53,14 +53,14 @@ REDUCED = {1: "c", 2: "r", 3: "z"}
 """Buda's names of the dimensions, by distance from the end, along which a maximum can run."""
 
 VARIANTS: RuleTable[Callable[[Any], str | None]] = RuleTable("check of variants")
-"""By mnemonic of the tile op: what of an op is not in the vocabulary, None if it is."""
+"""What of a tile op is outside the vocabulary of Buda netlists, by mnemonic: a function that gives None if nothing is."""
 VARIANTS.refuse("Buda has all variants of it", "adjust", "binary", "embedding", "encoded_matmul", "from_host", "lookup", "relu", "repeat")
 VARIANTS.refuse("Buda has all variants of it", "rescale", "retile", "sfpu", "sparse_matmul", "splice", "tile_broadcast", "tile_depthwise")
 VARIANTS.refuse("Buda has all variants of it", "to_host", "topk", "yield")
 
 
 def foreign(op: Operation) -> str | None:
-    """Return what of an op is not in the vocabulary; None if it is, or is no op of the device."""
+    """Return what of an op is outside the vocabulary of Buda netlists; None if all of it is inside, or it is no op of the device."""
     if not isinstance(op, TileOp) or isinstance(op, LeafOp) or is_view(op):
         return None
     mnemonic = op.name.partition(".")[2]

@@ -7,7 +7,7 @@ from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def,
 from ttc.dialects.tile.base import TILE, TileOp
 
 MAX_STEP = 1 << 31
-"""Bound on the numbers of a selection."""
+"""The largest magnitude of a number in the attributes of a selection."""
 
 
 @irdl_op_definition

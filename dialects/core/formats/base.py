@@ -44,7 +44,7 @@ class Format(ABC):
 
     @property
     def is_float(self) -> bool:
-        """Whether it holds floating-point numbers."""
+        """Whether the values of the format are floating-point numbers."""
         return self.compute.kind == "f"
 
     @property
@@ -54,7 +54,7 @@ class Format(ABC):
 
     @property
     def array_dtype(self) -> np.dtype:
-        """The narrowest dtype of arrays that holds all its values as numbers."""
+        """The narrowest numpy dtype that holds every value of the format as a number."""
         return self.storage if self.storage.names is None else self.compute
 
     @property
@@ -74,7 +74,7 @@ class Format(ABC):
 
     @abstractmethod
     def unpack(self, stored: NDArray, shape: tuple[int, ...] | None = None) -> NDArray:
-        """Stored items in the compute dtype.  shape: of the tensor; by default that of `stored`, blocks counted whole."""
+        """Return stored items as an array in the compute dtype.  shape: the tensor's; by default that of `stored`, blocks counted whole."""
 
     def stored_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Shape of the packed array of a tensor."""
@@ -105,11 +105,13 @@ class Format(ABC):
 
     @abstractmethod
     def to_sections(self, rows: NDArray, rounding: Rounding = "rne") -> tuple[NDArray, NDArray]:
-        """What tiles hold of face rows [tiles, rows, columns]: exponents and data as the device encodes them, each uint8 [tiles, bytes]."""
+        """Return the bytes of tiles with these face rows [tiles, rows, columns]: exponents and data as the device encodes them, each uint8
+        [tiles, bytes].
+        """
 
     @abstractmethod
     def from_sections(self, exponents: NDArray, data: NDArray, columns: int) -> NDArray:
-        """Face rows [tiles, rows, columns] in the compute dtype of what tiles hold."""
+        """Return the face rows [tiles, rows, columns], in the compute dtype, that exponents and data of tiles encode."""
 
 
 def rounded_magnitude(bits: NDArray, dropped: int, rounding: Rounding) -> NDArray:

@@ -62,7 +62,7 @@ class NativeFormat(Format):
 
 @record
 class SignMagnitudeFormat(NativeFormat):
-    """Signed integers: two's complement on the host, sign and magnitude on a device, which has no lowest number and gets the next."""
+    """Signed integers: two's complement on the host, sign and magnitude on a device, where the lowest number becomes the one above it."""
 
     def _encoded(self, stored: NDArray) -> NDArray:
         limits = np.iinfo(self.storage)

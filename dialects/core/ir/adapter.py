@@ -71,7 +71,7 @@ class TtcOp(IRDLOperation):
     """
 
     EFFECT: ClassVar[bool] = False
-    """Whether it does more than give its results, and stays where nothing reads these."""
+    """Whether ops of the class do more than give results, so that they stay even where nothing reads these."""
 
     @classmethod
     def create(
@@ -317,7 +317,8 @@ def excerpt(op: Operation, limit: int = 160) -> str:
 
 
 def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
-    """Return the op that `where` names so as text, with a caret below it, between the ops before and after it; None if there is no such op.
+    """Return the op at a place, as `where` names it: its text with a caret below, between the ops before and after it; None if there is no
+    such op.
 
     limit: of characters of a line.
     """

@@ -159,7 +159,7 @@ class LiteralAttr(Data[Literal]):
     name = "ttc.literal"
     MAX_ELEMENTS: ClassVar[int] = 16
     MAX_TEXTS: ClassVar[int] = 1 << 16
-    """Elements of one of text, which no weight can hold."""
+    """The most elements of a literal of text, which always stands in the IR as no weight can hold it."""
 
     @staticmethod
     def of(array: np.ndarray) -> LiteralAttr:

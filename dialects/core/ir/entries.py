@@ -39,7 +39,7 @@ class Port:
 
     @lru_cache(maxsize=MAX_PORTS)  # noqa: B019 - ports are small, and the same ones come up in every pass
     def attribute(self) -> builtin.DictionaryAttr:
-        """Return what stands for it in an entry function; one object a port."""
+        """Return the attribute that stands for the port in an entry function; one object a port."""
         entries: dict[str, Attribute] = {"ttc.name": builtin.StringAttr(self.name)}
         if self.updates is not None:
             entries["ttc.updates"] = builtin.StringAttr(self.updates)

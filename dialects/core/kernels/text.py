@@ -41,7 +41,7 @@ def given_texts(value: Any, what: str) -> NDArray:
 
 
 def widened(array: NDArray) -> NDArray:
-    """Return an array of `str` of one of text: inputs come as numpy's own, too."""
+    """Return an array of text as one of `str`: inputs may have numpy's own dtypes of text."""
     return array.astype(STRING) if array.dtype.kind == "U" else array
 
 

@@ -13,7 +13,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines import soc
 
 MAX_FILE_BYTES = 1 << 16
-"""Descriptors take a few thousand bytes; the parser is slow."""
+"""The largest descriptor file that is read: real ones take a few thousand bytes, and the parser is slow."""
 MAX_DEPTH = 16
 CLUSTER = ("chips_with_mmio", "ethernet_connections")
 

@@ -15,7 +15,7 @@ from ttc.dialects.core.records import record
 
 FILE_SUFFIXES = (".yaml", ".yml")
 SHORT_EXPONENTS = ("Float16", "Bfp8", "Bfp4", "Bfp2", "Lf8")
-"""Formats with exponents of five bits, the others have eight: on Grayskull results and partial results have exponents as wide."""
+"""Formats with exponents of five bits; all others have eight.  On Grayskull, results and partial results have exponents of one width."""
 
 
 @record
@@ -102,12 +102,12 @@ class Target:
 
     @property
     def dram_bytes_per_second(self) -> float:
-        """Best measured, all channels of a chip together."""
+        """The best measured bandwidth of a chip's DRAM, all channels together."""
         return self.dram_channels * self.dram_channel_bytes_per_second
 
     @property
     def dram_bytes_per_cycle(self) -> float:
-        """Best measured, of one channel, in cycles of the worker cores."""
+        """The best measured bandwidth of one DRAM channel, in bytes a cycle of the worker cores."""
         return self.dram_channel_bytes_per_second / self.clock_hz
 
     def accumulator(self, format: str) -> str:
@@ -190,7 +190,7 @@ def described(target: Target) -> dict[str, Any]:
 
 
 def complete(raw: dict[str, Any], where: str, workers: int | None = None) -> dict[str, Any]:
-    """Return fields of a target with those of its architecture where it says nothing.
+    """Return the fields of a target; those that it leaves out are taken from its architecture.
 
     workers: cores of the chip, harvested ones included; those of a whole chip if not given.  Raises E0101 for an unknown architecture.
     """

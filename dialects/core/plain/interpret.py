@@ -24,7 +24,7 @@ Resolver: TypeAlias = Callable[[Work], NDArray]
 Execute: TypeAlias = "Callable[[Work, Sequence[NDArray | None], Resolver | None], list[NDArray]]"
 """Runs one op: `run_work`, or something with arithmetic of its own."""
 Roundings: TypeAlias = "tuple[tuple[np.dtype | None, Callable[[NDArray], NDArray]], ...]"
-"""What becomes of each result of an op: the dtype that is left as it is, and what makes a result of another."""
+"""How each result of an op is rounded: the dtype whose arrays need no rounding, and the function for arrays of any other dtype."""
 _EXECUTABLE = ("nn", "tile")
 """Dialects that have kernels."""
 
@@ -74,11 +74,11 @@ class RegionBody(ABC):
                 raise Error("E0802", f"a value of shape {list(shape)} comes in where {list(wanted)} is announced")
 
     def text(self) -> str:
-        """Return what is planned for it as text of any number of lines; none where its ops are interpreted."""
+        """Return the plan of the region as text of any number of lines; an empty one where its ops are interpreted."""
         return ""
 
     def empty(self, index: int) -> NDArray:
-        """Return an array like its output of that number, its dynamic dimensions of no elements."""
+        """Return an array of the type of the region's output of that number, with no elements along dynamic dimensions."""
         type_ = self.function.value_types[self.function.outputs[index]]
         return np.zeros([max(d, 0) for d in type_.shape], format_named(type_.format).compute)
 

@@ -99,7 +99,7 @@ class WeightStore:
         return found
 
     def add(self, key: str, weight: Weight) -> None:
-        """Raises E0304 if the key is taken."""
+        """Add a weight under its key.  Raises E0304 if the key is taken."""
         if key in self._weights:
             raise Error("E0304", f"weight '{key}' is defined twice")
         if weight.derived and self._known is not None:

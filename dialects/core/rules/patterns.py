@@ -13,7 +13,7 @@ REGEX = "re:"
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Return whether a text is what the pattern means."""
+    """Return whether a text matches a pattern."""
     if pattern.startswith(REGEX):
         return compiled(pattern).fullmatch(text) is not None
     return fnmatchcase(text, pattern)

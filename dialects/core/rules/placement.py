@@ -27,7 +27,7 @@ MAX_SIZE = 1 << 16
 
 @record
 class PlacementRule:
-    """What the ops that match get; None leaves a choice to the compiler.
+    """A rule of placement: what all ops that match it get; None leaves a choice to the compiler.
 
     Args:
         op: pattern of what an op is called: the mnemonic of its main tile op, or `fused`.
@@ -60,7 +60,7 @@ class PlacementRule:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that it makes."""
+        """The settings that the rule makes, by name."""
         return {key: value for key in SETTINGS if (value := getattr(self, key)) is not None}
 
     @property

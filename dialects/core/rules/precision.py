@@ -24,7 +24,7 @@ SETTINGS = ("output", "weights", "intermediate", "accumulate", "fidelity")
 
 @record
 class PrecisionRule:
-    """What the ops that match get; None leaves a setting as it is.
+    """A rule of precision: what all ops that match it get; None leaves a setting as it is.
 
     Args:
         op: pattern of what an op is called (`kinds`), such as `matmul` or `*pool2d`.
@@ -55,7 +55,7 @@ class PrecisionRule:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings that it makes."""
+        """The settings that the rule makes, by name."""
         return {key: value for key in SETTINGS if (value := getattr(self, key)) is not None}
 
     @property

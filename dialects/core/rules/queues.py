@@ -12,7 +12,7 @@ from ttc.dialects.core.rules.patterns import fits
 
 @record
 class QueueRule:
-    """What the queues that match get; None leaves a choice to the compiler.
+    """A rule of queues: what all queues that match it get; None leaves a choice to the compiler.
 
     Args:
         queue: pattern of a queue's name, of one of its source names, or of its kind after `kind:`, such as `kind:input`.

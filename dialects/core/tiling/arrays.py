@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 SIDE = 32
 """Rows and columns of a whole tile, in elements."""
 MAX_ELEMENTS = 1 << 31
-"""Bound on the elements of an array that attributes alone give the size of."""
+"""The most elements of an array whose size attributes alone tell."""
 
 
 def require_room(shape: Sequence[int]) -> None:

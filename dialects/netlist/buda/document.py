@@ -32,11 +32,11 @@ NULLS = frozenset(("", "~", "null", "Null", "NULL", "None"))
 MERGED = ("kernel_broadcast", "kernel_broadcast_per_t")
 """Keys that may stand several times in a map, each with a map of its own entries: netlists do so."""
 FIRST = ("dram", "host", "read_ports", "write_ports")
-"""Fields of which the first counts."""
+"""Fields of which the first counts if a map has several of the same name."""
 LISTS = ("mblock", "ublock", "grid_loc", "grid_size", "tile_dim", "inputs", "input_buf_min_size_tiles", "input_dram_io_buf_size_tiles")
-"""Fields with lists of which the last counts; of any other list the format's reader takes both together, or none."""
+"""Fields with lists of which the last counts if a map has several; of any other list the format's reader takes both together, or none."""
 ONCE = ("loop", "endloop")
-"""Instructions, each of which is a map of its own."""
+"""Instructions that are read as a map of their own each time that they stand in a program."""
 TMS = re.compile(r"input.*tms")
 
 

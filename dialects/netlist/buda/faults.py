@@ -8,7 +8,7 @@ MAX_FAULTS = 10_000
 
 
 class Faults(Findings):
-    """Findings that end at MAX_FAULTS."""
+    """The faults found so far; from MAX_FAULTS on no more are recorded."""
 
     @property
     def full(self) -> bool:

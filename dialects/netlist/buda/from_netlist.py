@@ -30,7 +30,7 @@ Instances = dict[str, tuple[str, Devices]]
 
 
 def from_netlist(netlist: Netlist) -> BudaNetlist:
-    """Return the form, in normal form.
+    """Return the plain netlist as a Buda netlist, in normal form.
 
     Raises E0503 naming the op that Buda lacks or whose numeric variant it lacks; E0609 for settings that are none, or that say something
     else than the work of their op.
@@ -82,7 +82,7 @@ def _means(op: BudaOp, fused: FusedOp | None, work: Function, arch: str) -> bool
 
 
 def derived(netlist: Netlist, failures: dict[str, Error]) -> BudaNetlist:
-    """Return the form that the netlist's own fields imply, instances apart, in normal form.
+    """Return the Buda netlist, in normal form, that the plain netlist's own fields imply, without settings that only the format knows.
 
     failures: why works cannot be read, by op: their type and attributes are left to settings.
     """

@@ -16,7 +16,7 @@ from ttc.dialects.netlist.sizes import tile_shape
 
 
 def queue_form(queue: Queue, writer: str | None) -> BudaQueue:
-    """Return the queue; writer: op on the device that fills it."""
+    """Return a queue of the plain netlist as one of the form.  writer: op on the device that fills it."""
     flat = tile_shape(queue.tensor.layout) is None
     blocking = queue.blocking or _whole(queue.tensor)
     return BudaQueue(
@@ -46,7 +46,7 @@ def _whole(tensor: TensorType) -> Blocking:
 
 
 def op_form(op: Op, types: Mapping[str, TensorType], failures: dict[str, Error]) -> tuple[BudaOp, FusedOp | None]:
-    """Return the op, and the fused op that it runs, if its work says so.
+    """Return an op of the plain netlist as one of the form, and the fused op that it runs, if its work says so.
 
     Args:    types: of what ops read.  failures: by op, why its work cannot be read; such an op has its type and no more.
     Raises:  E0503 for an op on the host.

@@ -28,7 +28,7 @@ MERGED = ("var", "staticvar", "param", "allocate_queue", "deallocate_queue")
 
 
 def normalised(netlist: BudaNetlist) -> BudaNetlist:
-    """Return the normal form; see the file's own words."""
+    """Return the netlist in normal form: defaults written one way, declarations in a row merged, without values that say nothing."""
     queues = {name: normal_queue(queue) for name, queue in netlist.queues.items()}
     fused = {
         name: replace(op, schedules=tuple(tuple(map(_sub_op, schedule)) for schedule in op.schedules))

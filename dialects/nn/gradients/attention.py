@@ -11,7 +11,7 @@ from ttc.dialects.nn.making import OpMaker, filled
 
 @gradient("nn.attention")
 def attention(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The probabilities p are computed again; then dv = p^T dy, dscores = p (dy v^T - sum dy y), and those of q, k and mask from these."""
+    """Return cotangents of q, k, v and mask; the probabilities p are computed again: dv = p^T dy, dscores = p (dy v^T - sum dy y)."""
     q, k, v = (site.operand(i) for i in range(3))
     mask = site.operands[3]
     p = _probabilities(b, site, q, k, mask)

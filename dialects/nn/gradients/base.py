@@ -51,7 +51,7 @@ class GradientSite:
 
     @property
     def dy(self) -> SSAValue:
-        """The cotangent of the only result."""
+        """The cotangent of the op's only result."""
         (found,) = self.cotangents
         return found  # pyright: ignore[reportReturnType]: one at least is not None
 
@@ -73,7 +73,7 @@ Rule: TypeAlias = Callable[[OpMaker, GradientSite], Cotangents]
 """Gives the cotangent of each operand; None where it is 0, or not wanted."""
 
 GRADIENTS: RuleTable[Rule] = RuleTable("gradient rule", "ttc.dialects.nn.gradients")
-"""By the full name of the op: `nn.softmax`."""
+"""Gradient rules by the full name of the op, such as `nn.softmax`."""
 gradient, no_gradient = GRADIENTS.rule, GRADIENTS.refuse
 
 

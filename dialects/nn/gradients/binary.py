@@ -53,7 +53,7 @@ def power(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.where")
 def where(b: OpMaker, site: GradientSite) -> Cotangents:
-    """The cotangent goes to the operand that was chosen."""
+    """Return the cotangents of both choices: dy where the operand was chosen, 0 elsewhere."""
     choice, dy = Truth(b, site.operand(0)), Formula(b, site.dy)
     return [
         None,

@@ -55,7 +55,7 @@ class OperandDeviation:
 
 
 def widened(value: NDArray | None) -> NDArray | None:
-    """Floating point as float64; all else as it is."""
+    """Return an array of floating point as float64, any other as it is."""
     return value.astype(WIDE) if value is not None and is_differentiable(Spec(value.shape, value.dtype)) else value
 
 

@@ -10,14 +10,14 @@ from ttc.dialects.nn.making import OpMaker
 
 
 def triangle(b: OpMaker, x: SSAValue, diagonal: int = 0, *, upper: bool = False) -> SSAValue:
-    """x with 0 above a diagonal, or below it if the upper triangle is meant."""
+    """Return x with 0 above a diagonal, or below it if the upper triangle is meant."""
     m, n = b.shape(x)[-2:]
     ones = np.ones((m, n), bool)
     return b.nn("where", b.constant(np.triu(ones, diagonal) if upper else np.tril(ones, diagonal)), x, b.scalar(0, x))
 
 
 def identity_matrix(b: OpMaker, like: SSAValue, size: int) -> SSAValue:
-    """Return the identity, as often as a tensor of matrices has leading dimensions."""
+    """Return identity matrices, as many as a tensor of matrices has in its leading dimensions."""
     return b.nn("expand", b.constant(np.eye(size), b.dtype(like)), shape=(*b.shape(like)[:-2], size, size))
 
 
@@ -71,7 +71,7 @@ def _diagonal(b: OpMaker, values: SSAValue) -> SSAValue:
 
 @gradient("nn.solve")
 def solve(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dx = a^-T dy, da = -dx y^T."""
+    """Return cotangents for y with a y = x: dx = a^-T dy, da = -dx y^T."""
     of_x = b.nn("solve", transposed(b, site.operand(0)), site.dy)
     of_a = b.nn("neg", product(b, of_x, site.y, transpose_b=True)) if site.wanted[0] else None
     return [of_a, of_x if site.wanted[1] else None]
@@ -79,7 +79,9 @@ def solve(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.cholesky")
 def cholesky(b: OpMaker, site: GradientSite) -> Cotangents:
-    """y^-T m y^-1, m the lower triangle of y^T dy with half its diagonal; brought onto the triangle that the op reads."""
+    """Return the cotangent of x: y^-T m y^-1, m the lower triangle of y^T dy with half its diagonal, brought onto the triangle that the op
+    reads.
+    """
     y = site.y
     inner = product(b, y, triangle(b, site.dy), transpose_a=True)
     size = b.shape(y)[-1]
@@ -90,7 +92,7 @@ def cholesky(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.qr")
 def qr(b: OpMaker, site: GradientSite) -> Cotangents:
-    """(dq + q c) r^-T, c the symmetric matrix with the lower triangle of r dr^T - dq^T q.  For q with as many columns as x."""
+    """Return the cotangent of x, given q with as many columns: (dq + q c) r^-T, c symmetric with the lower triangle of r dr^T - dq^T q."""
     q, r = site.results
     m, n = b.shape(site.operand(0))[-2:]
     if m < n or b.shape(q)[-1] != n:
@@ -105,7 +107,7 @@ def qr(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.lu")
 def lu(b: OpMaker, site: GradientSite) -> Cotangents:
-    """p l^-T (lower(l^T dl) + upper(du u^T)) u^-T for x = p l u.  For square matrices that have an inverse."""
+    """Return the cotangent of square x = p l u that has an inverse: p l^-T (lower(l^T dl) + upper(du u^T)) u^-T."""
     x, y = site.operand(0), site.y
     size, n = b.shape(x)[-2:]
     if size != n:
@@ -127,7 +129,9 @@ def lu(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.eigh")
 def eigh(b: OpMaker, site: GradientSite) -> Cotangents:
-    """v (diag(dy) + (v^T dv) / (y_j - y_i)) v^T, brought onto the triangle that the op reads.  Equal eigenvalues have none: infinite."""
+    """Return the cotangent of x: v (diag(dy) + (v^T dv) / (y_j - y_i)) v^T, brought onto the triangle that the op reads; infinite for equal
+    eigenvalues.
+    """
     y, v = site.results
     inner = _diagonal(b, cotangent(b, site, 0))
     if site.cotangents[1] is not None:
@@ -138,7 +142,9 @@ def eigh(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.svd")
 def svd(b: OpMaker, site: GradientSite) -> Cotangents:
-    """u (J s + s K + diag(ds)) v, J and K from u^T du and v dv^T over s_j^2 - s_i^2, and what leaves the spaces of u and v."""
+    """Return the cotangent of x: u (J s + s K + diag(ds)) v, J and K from u^T du and v dv^T over s_j^2 - s_i^2, and what leaves the spaces
+    of u and v.
+    """
     u, s, v = site.results
     m, n = b.shape(site.operand(0))[-2:]
     if site.attrs["full"] and m != n and (site.cotangents[0] is not None or site.cotangents[2] is not None):

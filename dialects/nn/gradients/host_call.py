@@ -8,7 +8,7 @@ from ttc.dialects.nn.gradients.reverse import is_differentiable
 from ttc.dialects.nn.kernels.host_call import type_text
 
 GRADIENT = ".gradient"
-"""What the name of a function has behind it that gives the gradients of another."""
+"""What is appended to the name of a function in the name of the one that gives its gradients."""
 
 
 @gradient("nn.host_call")

@@ -12,7 +12,7 @@ from ttc.dialects.nn.making import OpMaker, zeros
 
 @gradient("nn.gather")
 def gather(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Slices of dy are added to those of x that the indices name."""
+    """Return the cotangent of x: slices of dy added to those that the indices name."""
     x, indices = site.operand(0), site.operand(1)
     shape, places = b.shape(x), b.shape(indices)
     axis, dy = axis_in(site.attrs["axis"], len(shape)), site.dy
@@ -29,14 +29,14 @@ def gather(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.gather_elements")
 def gather_elements(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Elements of dy are added where the indices name."""
+    """Return the cotangent of x: elements of dy added where the indices name."""
     start = zeros(b, site.operand(0))
     return [b.nn("scatter_elements", start, site.operand(1), site.dy, axis=site.attrs["axis"], reduction="add"), None]
 
 
 @gradient("nn.gather_nd")
 def gather_nd(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Slices of dy are added where the tuples name."""
+    """Return the cotangent of x: slices of dy added where the index tuples name."""
     indices = with_batch(b, site.operand(1), site.attrs["batch_dims"])
     return [b.nn("scatter_nd", zeros(b, site.operand(0)), indices, site.dy, reduction="add"), None]
 

@@ -13,7 +13,9 @@ from ttc.dialects.nn.making import OpMaker
 
 @gradient("nn.matmul")
 def matmul(b: OpMaker, site: GradientSite) -> Cotangents:
-    """da = dy b^T and db = a^T dy, transposed where the op transposes them; of the bias the sum over what it was repeated along."""
+    """Return cotangents: da = dy b^T and db = a^T dy, transposed where the op transposes them; of the bias the sum over what it was
+    repeated along.
+    """
     a, w, bias = site.operand(0), site.operand(1), site.operands[2]
     turned_a, turned_b = site.attrs["transpose_a"], site.attrs["transpose_b"]
     dy = before_activation(b, site)
@@ -40,7 +42,7 @@ def _as_rows(b: OpMaker, x: SSAValue) -> SSAValue:
 
 @gradient("nn.grouped_matmul")
 def grouped_matmul(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dx is the grouped product with the transposed matrices; dw of each group is x^T dy over the rows of the group."""
+    """Return cotangents: dx is the grouped product with the transposed matrices; dw of each group is x^T dy over the rows of the group."""
     x, w, groups = (site.operand(i) for i in range(3))
     of_x = of_w = None
     if site.wanted[0]:
@@ -57,7 +59,7 @@ def grouped_matmul(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.det")
 def det(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy y x^-T; of a matrix without an inverse E0802 when it runs."""
+    """Return the cotangent of x: dy y x^-T; a matrix without an inverse is E0802 when it runs."""
     x = site.operand(0)
     scale = b.nn("mul", site.dy, site.y)
     return [b.nn("mul", inverse(b, x, transpose=True), b.reshape(scale, *b.shape(scale), 1, 1))]

@@ -16,7 +16,7 @@ PREFIX = "grad."
 
 @lru_cache(maxsize=1 << 14)
 def gradient_location(location: Attribute) -> Attribute:
-    """Return the location of the gradient of what is at one: its source names, the first as that of a gradient."""
+    """Return the location of the gradient of what is at a location: the same source names, the first marked as that of a gradient."""
     first, *rest = source_names(location) or ("op",)
     return location_of((first if first.startswith(PREFIX) else f"{PREFIX}{first}", *rest))
 
@@ -29,5 +29,5 @@ class GradientMaker(BlockMaker):
         self.enter(location_of(()))
 
     def enter(self, location: Attribute) -> None:
-        """From here on ops belong to the gradient of what is at this location."""
+        """Place all further ops at the gradient of what is at this location."""
         super().enter(gradient_location(location))

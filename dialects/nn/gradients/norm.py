@@ -12,7 +12,9 @@ from ttc.dialects.nn.making import OpMaker
 
 @gradient("nn.batch_norm")
 def batch_norm(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dx = dy scale r with r = 1 / sqrt(var + eps); those of the vectors are sums of dy and of dy (x - mean) r over other dimensions."""
+    """Return cotangents: dx = dy scale r with r = 1 / sqrt(var + eps); those of the vectors are sums of dy and of dy (x - mean) r over
+    other dimensions.
+    """
     x, scale, _, average, var = (site.operand(i) for i in range(5))
     dy, shape = site.dy, b.shape(x)
     axis = axis_in(site.attrs["axis"], len(shape))
@@ -83,14 +85,18 @@ def _along(b: OpMaker, vector: SSAValue, axis: int, rank: int) -> SSAValue:
 
 
 def layer_norm_gradient(b: OpMaker, scaled: SSAValue, normal: SSAValue, r: SSAValue, axes: Ints) -> SSAValue:
-    """r (g - mean g - normal mean(g normal)), given g = dy scale, the normalized x, and r = 1 / sqrt(variance + eps)."""
+    """Return the cotangent of x, r (g - mean g - normal mean(g normal)), given g = dy scale, the normalized x, and r = 1 / sqrt(variance +
+    eps).
+    """
     along = b.nn("mul", normal, mean(b, b.nn("mul", scaled, normal), axes))
     return b.nn("mul", r, b.nn("sub", b.nn("sub", scaled, mean(b, scaled, axes)), along))
 
 
 @gradient("nn.layer_norm")
 def layer_norm(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Mean and variance are computed again; see `layer_norm_gradient`; of scale and bias the sums of dy normal and of dy."""
+    """Return cotangents: of x by `layer_norm_gradient`, mean and variance computed again; of scale and bias the sums of dy normal and of
+    dy.
+    """
     x, scale, bias = site.operand(0), *site.operands[1:]
     dy, rank = site.dy, b.rank(x)
     axes = tuple(range(axis_in(site.attrs["axis"], rank), rank))
@@ -111,7 +117,9 @@ def layer_norm(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.rms_norm")
 def rms_norm(b: OpMaker, site: GradientSite) -> Cotangents:
-    """r (g - normal mean(g normal)) with g = dy scale, r = 1 / sqrt(mean x^2 + eps), normal = x r; of the scale the sum of dy normal."""
+    """Return cotangents: of x r (g - normal mean(g normal)), g = dy scale, r = 1 / sqrt(mean x^2 + eps), normal = x r; of the scale the sum
+    of dy normal.
+    """
     x, scale = site.operand(0), site.operand(1)
     dy, rank = site.dy, b.rank(x)
     axes = tuple(range(axis_in(site.attrs["axis"], rank), rank))

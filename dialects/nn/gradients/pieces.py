@@ -10,7 +10,7 @@ from ttc.dialects.nn.making import OpMaker, part
 
 
 def spread(b: OpMaker, x: SSAValue, axis: int, step: int) -> SSAValue:
-    """Return the elements of one dimension that many apart, with zeros between."""
+    """Return the elements of one dimension moved apart by a step, with zeros between them."""
     shape = b.shape(x)
     count = shape[axis]
     if step == 1 or count < 2:
@@ -20,7 +20,7 @@ def spread(b: OpMaker, x: SSAValue, axis: int, step: int) -> SSAValue:
 
 
 def put_back(b: OpMaker, x: SSAValue, shape: Ints, starts: Ints, steps: Ints) -> SSAValue:
-    """Zeros of a shape, with x where a slice with these starts and steps reads: the transpose of `nn.slice`."""
+    """Return zeros of a shape, with x where a slice with these starts and steps reads: the transpose of `nn.slice`."""
     before, after = [0] * len(shape), [0] * len(shape)
     for axis, (size, start, step) in enumerate(zip(shape, starts, steps, strict=True)):
         count = b.shape(x)[axis]
@@ -36,7 +36,7 @@ def put_back(b: OpMaker, x: SSAValue, shape: Ints, starts: Ints, steps: Ints) ->
 
 @gradient("nn.slice")
 def slice_(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy where the elements came from, 0 elsewhere."""
+    """Return the cotangent of x: dy where the elements came from, 0 elsewhere."""
     return [put_back(b, site.dy, b.shape(site.operand(0)), site.attrs["starts"], site.attrs["steps"])]
 
 
@@ -58,7 +58,7 @@ def split(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.pad")
 def pad(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy inside the margins, plus that of the margins where their elements came from."""
+    """Return the cotangent of x: dy inside the margins, plus that of the margins where their elements came from."""
     dy, sizes = site.dy, b.shape(site.operand(0))
     margins = zip(site.attrs["before"], site.attrs["after"], strict=True)
     if site.attrs["mode"] == "constant":

@@ -39,7 +39,7 @@ def _of_vector(b: OpMaker, x: SSAValue, matrix: NDArray) -> SSAValue:
 
 
 def mean_matrix(size: int, count: int, along: Window, *, include_pad: bool, divided: bool = True) -> NDArray:
-    """[windows, elements]: how much of each window of an average pool each element of a dimension is.
+    """Return [windows, elements]: the weight of each element of a dimension in each window of an average pool.
 
     include_pad: whether taps in the padding count.  divided: by the taps that count, else 1 for each tap.
     """
@@ -57,7 +57,9 @@ def _moves(attrs: dict[str, Any]) -> tuple[Window, Window]:
 
 @gradient("nn.avg_pool2d")
 def avg_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Each cotangent, divided by the elements of its window, is added to all of them: along one dimension after the other."""
+    """Return the cotangent of x: each cotangent, divided by the elements of its window, added to all of them, one dimension after the
+    other.
+    """
     first = 2 if site.attrs["layout"] == "nchw" else 1
     sizes, counts = b.shape(site.operand(0))[first:], b.shape(site.dy)[first:]
     include = site.attrs["count_include_pad"]
@@ -67,12 +69,12 @@ def avg_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.max_pool2d")
 def max_pool2d(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Each cotangent is added where its maximum was; see `of_max_pool`."""
+    """Return the cotangent of x: each cotangent added where its maximum was; see `of_max_pool`."""
     return [of_max_pool(b, site.operand(0), site.y, site.dy, site.attrs)]
 
 
 def of_max_pool(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, attrs: dict[str, Any]) -> SSAValue:
-    """Return the cotangent of images x of which y are the maxima: at the first of equal ones, in its row, and in that at its column.
+    """Return the cotangent of images x whose maxima are y: each goes to the first of equal elements, by rows, then by columns.
 
     attrs: of the pool.
     """
@@ -90,7 +92,7 @@ def of_max_pool(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, attrs: dict[
 
 
 def of_maxima(b: OpMaker, x: SSAValue, y: SSAValue, dy: SSAValue, axis: int, move: Window) -> SSAValue:
-    """Return the cotangent of x of which y holds the largest elements of windows along one dimension: of equal ones the first counts."""
+    """Return the cotangent of x, given that y holds the largest elements of windows along one dimension: of equal ones the first counts."""
     size, count = b.shape(x)[axis], b.shape(y)[axis]
     length = max(move.reach(count), move.before + size)
     around = padded(b, x, axis, move.before, length - move.before - size, -np.inf)

@@ -21,7 +21,7 @@ from ttc.dialects.nn.gradients.reverse import pull_back
 from ttc.dialects.nn.making import OpMaker, part, zeros
 
 MAX_STEPS = 1 << 12
-"""Steps, of both directions together, that are written out."""
+"""The most steps, of both directions together, that are written out."""
 Values = list[SSAValue]
 
 

@@ -25,7 +25,7 @@ def _axes(b: OpMaker, site: GradientSite) -> Ints:
 
 @gradient("nn.reduce_sum")
 def reduce_sum(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy for every element of the sum."""
+    """Return the cotangent of x: dy for every element of the sum."""
     shape = b.shape(site.operand(0))
     kept = _kept(b, site, site.dy)
     return [kept if b.shape(kept) == shape else b.nn("expand", kept, shape=shape)]
@@ -33,7 +33,7 @@ def reduce_sum(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.reduce_mean")
 def reduce_mean(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy over the number of elements."""
+    """Return the cotangent of x: dy over the number of elements, for each of them."""
     shape = b.shape(site.operand(0))
     count = max(elements([shape[i] for i in _axes(b, site)]), 1)
     kept = _kept(b, site, b.nn("mul", site.dy, b.scalar(1 / count, site.dy)))
@@ -42,7 +42,7 @@ def reduce_mean(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.reduce_max", "nn.reduce_min")
 def reduce_extreme(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy for the extreme element, in equal shares if there are several."""
+    """Return the cotangent of x: dy for the extreme element, in equal shares if there are several."""
     x = site.operand(0)
     if not _axes(b, site):
         return [site.dy]
@@ -53,7 +53,7 @@ def reduce_extreme(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.reduce_prod")
 def reduce_prod(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy times the product of all other elements."""
+    """Return the cotangent of x: dy times the product of all other elements."""
     x, axes = site.operand(0), _axes(b, site)
     if not axes:
         return [site.dy]
@@ -89,7 +89,9 @@ def cumsum(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.cumprod")
 def cumprod(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Return the sum of dy y over the products that x is in, over x; for the first 0 with the products that 1 in its place gives."""
+    """Return the cotangent of x: the sum of dy y over the products that x is in, over x; for the first 0 with the products that 1 in its
+    place gives.
+    """
     x, attrs = site.operand(0), site.attrs
     turned = {**attrs, "reverse": not attrs["reverse"]}
     is_zero, divisor = _nonzero(b, x)

@@ -18,14 +18,14 @@ no_gradient("its scales are data, on which its shape and its samples depend", "n
 
 @gradient("nn.resize")
 def resize(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy along each dimension times the matrix that says how much of each element is in each sample."""
+    """Return the cotangent of x: dy along each dimension times the matrix that says how much of each element is in each sample."""
     shape = b.shape(site.operand(0))
     matrices = [_matrix(site.attrs, len(shape), axis, size) for axis, size in enumerate(shape)]
     return [resized_back(b, site.dy, matrices, 0)]
 
 
 def resized_back(b: OpMaker, dy: SSAValue, matrices: list[NDArray], first: int) -> SSAValue:
-    """dy times a matrix [samples, elements] along each dimension from the first on; where samples repeat elements, their sums."""
+    """Return dy times a matrix [samples, elements] along each dimension from the first on; where samples repeat elements, their sums."""
     rest: list[NDArray] = []
     for axis, matrix in enumerate(matrices, first):
         count, size = matrix.shape

@@ -19,7 +19,7 @@ class Entered(Protocol):
     """A maker of ops whose location can be set to where a gradient belongs."""
 
     def enter(self, location: Attribute) -> None:
-        """From here on ops belong to the gradient of what is at this location."""
+        """Place all further ops at the gradient of what is at this location."""
         ...
 
 
@@ -55,7 +55,7 @@ def pull_back(
     wanted: Iterable[SSAValue],
     entered: Entered | None = None,
 ) -> dict[SSAValue, SSAValue]:
-    """Cotangents of the wanted values; those that the seeded values do not depend on have none.
+    """Return cotangents of the wanted values; those that the seeded values do not depend on have none.
 
     Args:
         b: makes the ops of the gradients.

@@ -16,7 +16,7 @@ def reshape(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.transpose")
 def transpose(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy with the permutation undone."""
+    """Return dy with the permutation undone."""
     perm = site.attrs["perm"]
     return [b.nn("transpose", site.dy, perm=tuple(sorted(range(len(perm)), key=perm.__getitem__)))]
 

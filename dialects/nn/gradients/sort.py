@@ -8,7 +8,7 @@ from ttc.dialects.nn.making import OpMaker, zeros
 
 @gradient("nn.topk")
 def topk(b: OpMaker, site: GradientSite) -> Cotangents:
-    """Return the values' cotangents where the values came from."""
+    """Return the cotangent of x: the values' cotangents where the values came from, 0 elsewhere."""
     values = site.cotangents[0]
     if values is None:
         return [None]
@@ -18,5 +18,5 @@ def topk(b: OpMaker, site: GradientSite) -> Cotangents:
 
 @gradient("nn.reverse_sequence")
 def reverse_sequence(b: OpMaker, site: GradientSite) -> Cotangents:
-    """dy with the order undone: by the op itself."""
+    """Return dy with the order undone, by the op itself."""
     return [b.nn("reverse_sequence", site.dy, site.operand(1), **site.attrs), None]

@@ -19,7 +19,7 @@ no_gradient("its result is a truth value", "nn.not", "nn.is_nan", "nn.is_inf")
 
 @unary("nn.abs")
 def absolute(dy: Formula, x: Formula, y: Formula) -> Formula:
-    """Return the sign of x; 0 at 0."""
+    """Return the cotangent of x for y = |x|: dy times the sign of x, 0 at 0."""
     return dy * x.of("sign")
 
 
@@ -93,7 +93,7 @@ def erf(dy: Formula, x: Formula, y: Formula) -> Formula:
 
 @gradient("nn.sign", "nn.floor", "nn.ceil", "nn.round")
 def constant_almost_everywhere(b: OpMaker, site: GradientSite) -> Cotangents:
-    """0, also where the op jumps."""
+    """Return no cotangent for a function that is constant almost everywhere: its gradient counts as 0, also where it jumps."""
     return [None]
 
 

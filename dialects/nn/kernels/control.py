@@ -17,7 +17,9 @@ _MAX_BYTES = 1 << 32
 
 @KERNELS.rule("branch")
 def branch(which: NDArray, *values: NDArray, bodies: Sequence[RegionBody]) -> tuple[NDArray, ...]:
-    """What the chosen region gives: the first for true, the second for false; the one of a number, the last if there is none of it."""
+    """Return what the chosen region gives: for true the first, for false the second; for a number that of its place, the last if there is
+    none.
+    """
     number = which.item()
     chosen = (0 if number else 1) if which.dtype.kind == "b" else number
     return tuple(bodies[chosen if 0 <= chosen < len(bodies) else -1](*values))

@@ -37,7 +37,7 @@ def conv2d(
     activation: str | None = None,
     activation_args: tuple[float, ...] = (),
 ) -> NDArray:
-    """activation(sum over taps and channels of x * w, + bias); integers go through float64 where that is exact."""
+    """Compute activation(sum over taps and channels of x * w, + bias); integers go through float64 where that is exact."""
     x, w = _image_to_nhwc(x, layout), _filter_to_hwio(w, layout)
     if x.dtype.kind in "iu" and sums_are_exact(x, w, prod(w.shape[:3])):
         wide = conv2d(
@@ -68,7 +68,7 @@ def conv_transpose2d(
     groups: int,
     layout: str,
 ) -> NDArray:
-    """Every input element adds its multiple of the filter to the result, `strides` apart; the transpose of conv2d."""
+    """Add each input element's multiple of the filter to the result, `strides` apart: the transpose of conv2d."""
     x, w = _image_to_nhwc(x, layout), _filter_to_hwio(w, layout)
     (kh, kw, depth, channels), (n, h, width, _) = w.shape, x.shape
     rows, columns = windows((kh, kw), strides, pads, dilations)

@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("couple_probabilities")
 def couple_probabilities(r: NDArray, *, classes: int) -> NDArray:
-    """Return all rows together; a row rests once its errors are small."""
+    """Compute the probabilities of all rows together; a row rests once its errors are small."""
     q = _quadratic_form(r, classes)
     p = np.full((len(r), classes), 1 / classes, r.dtype)
     active = np.arange(len(r))

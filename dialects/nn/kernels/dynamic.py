@@ -27,7 +27,7 @@ def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> ND
 
 @KERNELS.rule("dynamic_expand")
 def dynamic_expand(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDArray:
-    """x broadcast with the shape."""
+    """Return x broadcast with the shape, as numpy broadcasts two arrays."""
     wanted = shape.tolist()
     try:
         full = np.broadcast_shapes(x.shape, tuple(wanted))
@@ -40,7 +40,7 @@ def dynamic_expand(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDA
 
 @KERNELS.rule("dynamic_slice")
 def dynamic_slice(x: NDArray, starts: NDArray, ends: NDArray, steps: NDArray, *, axes: tuple[int, ...]) -> NDArray:
-    """Python's slices of the axes."""
+    """Return the part of x that Python's slices of the axes name."""
     parts = [slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts.tolist(), ends.tolist(), steps.tolist(), strict=True):
         if step == 0:

@@ -23,7 +23,7 @@ def _solvable() -> Iterator[None]:
 
 @KERNELS.rule("solve")
 def solve(a: NDArray, x: NDArray) -> NDArray:
-    """y with a y = x."""
+    """Return y with a y = x."""
     with _solvable():
         return np.asarray(np.linalg.solve(a, x))
 
@@ -37,7 +37,7 @@ def cholesky(x: NDArray) -> NDArray:
 
 @KERNELS.rule("qr")
 def qr(x: NDArray, *, complete: bool) -> tuple[NDArray, ...]:
-    """Orthonormal columns and the upper triangle."""
+    """Return orthonormal columns q and the upper triangle r."""
     found = np.linalg.qr(x, mode="complete" if complete else "reduced")
     return np.asarray(found[0]), np.asarray(found[1])
 

@@ -23,7 +23,7 @@ def gather(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
 
 @KERNELS.rule("gather_elements")
 def gather_elements(x: NDArray, indices: NDArray, *, axis: int) -> NDArray:
-    """For each place of indices the element of x at that place, but along the axis at the index."""
+    """Return for each place of indices the element of x there, but along the axis at the index."""
     _check(indices, x.shape[axis])
     place = axis % x.ndim
     part = x[tuple(slice(None) if i == place else slice(n) for i, n in enumerate(indices.shape))]

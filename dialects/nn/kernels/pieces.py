@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("slice")
 def slice_(x: NDArray, *, starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]) -> NDArray:
-    """Element i along a dimension is element start + i * step of x."""
+    """Return a regular part of x: element i along a dimension is element start + i * step of x."""
     return x[tuple(_range(*entry) for entry in zip(starts, sizes, steps, strict=True))]
 
 
@@ -26,7 +26,7 @@ def split(x: NDArray, *, axis: int, sizes: tuple[int, ...]) -> tuple[NDArray, ..
 
 @KERNELS.rule("pad")
 def pad(x: NDArray, *, before: tuple[int, ...], after: tuple[int, ...], value: float, mode: str) -> NDArray:
-    """x with margins: of a value, of its mirror image, of its border, or of the other end."""
+    """Return x with margins: of a value, of its mirror image, of its border, or of the other end."""
     if mode != "constant":
         return _repeat_border(x, tuple(zip(before, after, strict=True)), mode)
     result = np.full([b + d + a for b, d, a in zip(before, x.shape, after, strict=True)], value, x.dtype)

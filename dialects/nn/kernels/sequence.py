@@ -11,7 +11,7 @@ from ttc.dialects.nn.kernels import KERNELS
 
 @KERNELS.rule("sequence_insert")
 def sequence_insert(flat: NDArray, sizes: NDArray, x: NDArray, position: NDArray | None = None) -> tuple[NDArray, NDArray]:
-    """With x before the tensor at the position; at the end without one."""
+    """Return the sequence with x before the tensor at the position; at the end without one."""
     starts = _starts(flat, sizes)
     at = len(sizes) if position is None else _place(position, len(sizes), ends=1)
     return (
@@ -22,7 +22,7 @@ def sequence_insert(flat: NDArray, sizes: NDArray, x: NDArray, position: NDArray
 
 @KERNELS.rule("sequence_erase")
 def sequence_erase(flat: NDArray, sizes: NDArray, position: NDArray | None = None) -> tuple[NDArray, NDArray]:
-    """Without the tensor at the position, or the last one."""
+    """Return the sequence without the tensor at the position, or without the last one."""
     starts = _starts(flat, sizes)
     at = _place(np.array(-1) if position is None else position, len(sizes))
     return np.delete(flat, np.s_[starts[at] : starts[at + 1]]), np.delete(sizes, at, axis=0)

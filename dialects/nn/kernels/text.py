@@ -23,7 +23,7 @@ def string_concat(a: NDArray, b: NDArray) -> NDArray:
 
 @KERNELS.rule("string_split")
 def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[NDArray, NDArray]:
-    """Pieces, filled up with empty ones; and how many there are."""
+    """Return the pieces of each text, filled up with empty ones, and how many there are."""
     pieces = [text.split(delimiter, -1 if maxsplit is None else maxsplit) for text in widened(x).flat]
     counts = np.array([len(p) for p in pieces], np.int64)
     widest = int(counts.max(initial=0))
@@ -37,7 +37,7 @@ def string_split(x: NDArray, *, delimiter: str | None = None, maxsplit: int | No
 
 @KERNELS.rule("string_normalize")
 def string_normalize(x: NDArray, *, case: str, stopwords: tuple[str, ...], case_sensitive: bool) -> NDArray:
-    """Words that are not in the list, in the case asked for."""
+    """Return the words that are not in the list, in the case asked for."""
     gone = set(stopwords) if case_sensitive else {word.lower() for word in stopwords}
     left = [word for word in widened(x).flat if (word if case_sensitive else word.lower()) not in gone]
     changed = [word.lower() if case == "lower" else word.upper() if case == "upper" else word for word in left] or [""]

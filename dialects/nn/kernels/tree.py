@@ -21,7 +21,7 @@ def tree_ensemble(
     aggregate: str,
     count: int,
 ) -> NDArray:
-    """Return all rows walk all trees together, one node at a time; then the weights of their leaves are put together tree by tree."""
+    """Compute all rows together, one node of every tree at a time; then combine the weights of their leaves tree by tree."""
     _check(x.shape[1], nodes, roots, len(weights), targets, count)
     leaves = _reached(x, nodes, splits, roots)
     together = {"sum": np.add, "min": np.fmin, "max": np.fmax}[aggregate]

@@ -43,7 +43,7 @@ Updated = tuple[Formula, dict[str, Formula]]
 
 
 class Optimizer(NamedSettings, ABC):
-    """How parameters follow from gradients.
+    """The base of optimizers: how new parameters follow from gradients.
 
     Settings that are numbers come in with every run, so that schedules never compile again; those that are 0 and switch a part of the
     formula off (`OPTIONAL`) do not.
@@ -87,7 +87,7 @@ class Optimizer(NamedSettings, ABC):
         return -site.gradient if self.maximize else site.gradient
 
     def decayed(self, site: ParameterUpdate) -> Formula:
-        """Return the gradient, with that of the weights' squares."""
+        """Return the gradient with weight decay added: that of the weights' squares."""
         found = self.gradient(site)
         return found + site.parameter * site.number("weight_decay") if self._has(site, "weight_decay") else found
 

@@ -20,7 +20,7 @@ class NamedSettings:
 
     NAME: ClassVar[str]
     WHAT: ClassVar[str]
-    """What such records are called in messages."""
+    """What records of the class are called in messages."""
 
     @property
     def text(self) -> str:

@@ -143,7 +143,7 @@ class Fact(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether it computes nothing: its results hold elements as they are.  A scatter that combines elements computes."""
+        """Whether the op computes nothing: its results hold elements as they are. A scatter that combines elements computes."""
         return self.role in MOVING
 
     def shapes(self, operands: Sequence[Shape | None], attrs: Mapping[str, Any]) -> list[Shape]:

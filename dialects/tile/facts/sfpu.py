@@ -15,7 +15,7 @@ SFPU_FUNCTIONS = (
 BINARY_FUNCTIONS = ("add", "subtract", "multiply", "maximum")
 RESCALES = ("quantization", "requantization", "dequantization")
 MAX_EXPONENT = 1 << 10
-"""Bound on the parameter of `power`, which multiplies so many times."""
+"""The largest parameter of `power`, which multiplies so many times."""
 
 
 @fact(

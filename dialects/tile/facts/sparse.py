@@ -10,9 +10,9 @@ from ttc.dialects.nn import counts
 from ttc.dialects.tile.facts.base import BOOL, FLOATS, INT, INTS, STR, Floats, Ints, Role, fact, optional
 
 MAX_STEP = 1 << 31
-"""Bound on the numbers of a selection."""
+"""The largest magnitude of a number in the attributes of a selection."""
 MAX_ROWS = 1 << 27
-"""Bound on the rows of a selection, those that are summed included."""
+"""The most rows of a selection, those that are summed included."""
 _GRIDS = ("source", "sizes", "steps", "offsets", "divisors", "shape")
 
 

@@ -18,7 +18,7 @@ MAX_UNITS = 1 << 22
 
 @record
 class Pieces:
-    """What is taken of operands in turn.
+    """Which units a splice takes of its operands, one operand after the other.
 
     Args:    numbers: index, length and stride of each operand: a turn drops `index` units of it, takes `length`, and drops the rest of
              `stride`.
@@ -27,7 +27,7 @@ class Pieces:
     numbers: tuple[int, ...]
 
     def taken(self, available: Sequence[int], units: int) -> list[tuple[int, int, int]]:
-        """(operand, first unit, how many) of every step.
+        """Yield every step as (operand, first unit, how many).
 
         Args:    available: units of each operand.  units: of the result.
         Raises:  E0402 if the steps do not use up the operands as they fill the result.

@@ -29,7 +29,7 @@ class CompositeStep(NamedTuple):
 
     @property
     def is_statistic(self) -> bool:
-        """Whether it gives one number for each row."""
+        """Whether the step gives one number for each row."""
         return self.fn in STATISTICS
 
 

@@ -21,5 +21,5 @@ def map_(*xs: NDArray, fn: str, names: tuple[str, ...] = (), values: tuple[Any, 
 
 @KERNELS.rule("cast")
 def cast(x: NDArray, *, to: str | None = None) -> Any:
-    """x as the source's cast to the dtype named `to` gives it; the caller rounds to the result's format."""
+    """Return x as the source's cast to the dtype named `to` gives it; the caller rounds to the result's format."""
     return x if to is None else kernel("nn.cast")(x, dtype=to)

@@ -29,7 +29,7 @@ def encoded_matmul(
     tile_bits: int,
     ublock_bits: int,
 ) -> NDArray:
-    """Products of each row of cores' sparse matrices with columns of x."""
+    """Return products of each row of cores' sparse matrices with columns of x."""
     layout = Codes(mblock_m, u_rt, u_kt, tile_bits, ublock_bits)
     acts = split(x, (SIDE, SIDE)).transpose(0, 1, 3, 2, 4)
     t, rows, columns = shape
@@ -74,7 +74,7 @@ def _add_products(y: NDArray, tiles: NDArray, acts: NDArray, entries: SparseEntr
 
 @KERNELS.rule("tile_depthwise")
 def tile_depthwise(a: NDArray, b: NDArray, *, count: int) -> NDArray:
-    """Sum over blocks of a's columns of their tiles times one tile each of b."""
+    """Return sums over blocks of a's columns of their tiles times one tile each of b."""
     left = split(a.astype(np.float32, copy=False), (SIDE, SIDE))
     right = split(b.astype(np.float32, copy=False), (SIDE, SIDE))
     columns = left.shape[3] // count

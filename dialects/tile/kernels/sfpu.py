@@ -28,7 +28,7 @@ _MT19937_SEED = 5489
 def sfpu(
     x: NDArray, *, fn: str, parameter: float = 0.0, vector: str = "rc", rest: str = "zero", tile: tuple[int, int] = (32, 32)
 ) -> NDArray:
-    """fn of x; in vector modes of a part of every tile, beside zeros or what x holds."""
+    """Return fn of x; in vector modes of a part of every tile, beside zeros or what x holds."""
     values = x.astype(np.float32, copy=False)
     vector = "rc" if min(tile) <= SMALL else vector
     if fn == "dropout":
@@ -45,7 +45,7 @@ def sfpu(
 
 @KERNELS.rule("binary")
 def binary(a: NDArray, b: NDArray, *, fn: str) -> NDArray:
-    """a op b; a product with zero is zero, whatever the other factor."""
+    """Return a op b; a product with zero is zero, whatever the other factor."""
     left, right = a.astype(np.float32, copy=False), b.astype(np.float32, copy=False)
     if fn == "add":
         return left + right
@@ -58,7 +58,7 @@ def binary(a: NDArray, b: NDArray, *, fn: str) -> NDArray:
 
 @KERNELS.rule("relu")
 def relu(x: NDArray, *, mode: str, threshold: float) -> NDArray:
-    """`min`: x from the threshold on, 0 below it.  `max`: x between 0 and the threshold, these outside."""
+    """Return x from a threshold on and 0 below it (`min`), or x between 0 and the threshold and these outside (`max`)."""
     values, limit = x.astype(np.float32, copy=False), np.float32(threshold)
     if mode == "min":
         return np.where(values >= limit, values, np.float32(0))

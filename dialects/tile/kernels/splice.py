@@ -20,7 +20,7 @@ def splice(
     block: tuple[int, int] = (1, 1),
     order: str = "r",
 ) -> NDArray:
-    """Matrices, or blocks of every core's share of the matrices, taken from the operands in turn."""
+    """Return matrices, or blocks of every core's share of the matrices, taken from the operands in turn."""
     if granularity == "t":
         return _joined(list(xs), pieces, units)
     parts = [_blocks(x, grid, block, order) for x in xs]

@@ -98,7 +98,7 @@ TABLE: Mapping[str, tuple[tuple[str, ...], Test, str]] = {
     "dest_device": (("ethernet_datacopy",), _whole(), "is a device"),
     "depthwise": (("depthwise",), _truth, "is true or false"),
 }
-"""Attribute -> types of ops that have it (ANY: all), test of its value, and what to say."""
+"""Rules by attribute: the types of ops that have it (ANY: all), the test of its value, and what a value must be, for messages."""
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     "matmul": ("m_k", "u_kt"),
     "depthwise": ("m_k", "u_kt"),
@@ -115,7 +115,7 @@ SPARSE_REQUIRED = ("num_index_tiles", "num_sparse_tiles")
 
 
 def check_attributes(context: Context) -> None:
-    """Attributes of ops of graphs."""
+    """Check the attributes of the ops of all graphs."""
     for _, op in context.all_ops():
         if op.type is None:
             continue

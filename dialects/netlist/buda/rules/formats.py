@@ -31,7 +31,7 @@ def check_edges(context: Context) -> None:
 
 
 def check_formats(context: Context) -> None:
-    """Formats that the architecture lacks, and those within one op."""
+    """Check that the architecture has every format, and that the formats of each op go together."""
     for queue in context.netlist.queues.values() if context.only_grayskull else ():
         if queue.df in NOT_ON_GRAYSKULL:
             context.queue(queue, "df", "E0607", f"Grayskull has no format {queue.df}")

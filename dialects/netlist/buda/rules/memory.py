@@ -18,7 +18,7 @@ RESERVED_BYTES = 8 << 20
 REMOTE_ADDRESS = 0x30000000
 """Where the window begins through which a Grayskull chip writes to others."""
 Place: TypeAlias = tuple[str, int, int]
-"""(dram or host, device, channel)"""
+"""The memory that a buffer lies in: (`dram` or `host`, device, channel)."""
 
 
 @record(slots=True)
@@ -31,7 +31,7 @@ class BufferRange:
 
 
 def check_memory(context: Context) -> None:
-    """Channels, alignment, bounds and overlaps.
+    """Check channels, alignment, bounds and overlaps of the buffers of all queues.
 
     Queues that programs allocate and free share bytes with those alone that live at another time.  A netlist whose buffers, three or
     more, all lie at one address has not been placed: nothing overlaps there.

@@ -16,7 +16,7 @@ SMALL_TILES = frozenset(("matmul", "tilizer", "ethernet_datacopy", *UNARY, *SFPU
 
 
 def check_tiles(context: Context) -> None:
-    """Queues and ops with small tiles: few netlists have any."""
+    """Check the queues and ops that have small tiles."""
     for queue in context.netlist.queues.values():
         _check_queue(queue, context)
     for _, op in context.all_ops():

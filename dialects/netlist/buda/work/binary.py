@@ -29,7 +29,7 @@ def require_same(to: Building, a: int, b: int) -> None:
 
 
 def read(work: Reading) -> Parts:
-    """The function is the type; what is added to a sparse or depthwise product is its bias."""
+    """Read a binary op: its function is its type; what is added to a sparse or depthwise product is read as the product's bias."""
     if work.maker(work.main.operands[0]) == "tile.encoded_matmul":
         return identity.with_bias(work, identity.read(work.at(work.main.operands[0])))
     if work.maker(work.main.operands[0]) == "tile.tile_depthwise":

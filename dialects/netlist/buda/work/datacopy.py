@@ -9,7 +9,7 @@ COPIES = ("nop", "datacopy", "ethernet_datacopy", "tilizer")
 
 
 def build(to: Building) -> int:
-    """Return the input, manipulated; what leaves rows for tiles keeps its values."""
+    """Build a copy: the input, manipulated; what leaves rows for tiles keeps its values."""
     to.require_inputs(1)
     value = to.input(0)
     return to.emit("map", (value,), to.shape(value), fn="identity")

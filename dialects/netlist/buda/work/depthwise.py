@@ -16,7 +16,9 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, integer
 
 
 def build(to: Building) -> int:
-    """Return blocks of in0's columns times rows of in1's tiles, summed; of a bias, its first row is added to all rows."""
+    """Build a depthwise product: blocks of in0's columns times rows of in1's tiles, summed; of a bias, the first row is added to all
+    rows.
+    """
     biased = bool(to.op.attributes.get("bias"))
     to.require_inputs(2 + biased)
     a, b = to.input(0), to.input(1)

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, integer
 
 
 def build(to: Building) -> int:
-    """Each row of cores has its own indices; all matrices of the result are the same."""
+    """Build a gather of rows of a table: each row of cores has its own indices; all matrices of the result are the same."""
     to.require_inputs(2)
     table, indices = to.input(0), to.input(1)
     t, rows, _ = blocks(to.op)
@@ -23,12 +23,12 @@ def build(to: Building) -> int:
 
 
 def read(work: Reading) -> Parts:
-    """Return the number of indices of a core."""
+    """Read a gather of rows whose number of indices a core is an attribute."""
     return Parts("embedding", work.operands(), {"num_indices": work.main.attrs["count"]})
 
 
 def read_rows(work: Reading) -> Parts:
-    """Return a gather of rows: all indices, for one row of cores."""
+    """Read a gather of rows in which one row of cores has all indices."""
     indices = work.main.operands[1]
     if indices is None:
         raise Error("E0609", "an embedding lacks its indices")

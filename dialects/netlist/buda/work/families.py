@@ -7,8 +7,8 @@ from ttc.dialects.netlist.buda.work.building import Build
 from ttc.dialects.netlist.buda.work.reading import Read
 
 BUILDS: RuleTable[Build] = RuleTable("work of a Buda op", "ttc.dialects.netlist.buda.work")
-"""By type of the op in the form."""
+"""What builds the work of an op, by the op's type in the form."""
 BUILDS.refuse("it has no result", "drainer")
 
 READS: RuleTable[Read] = RuleTable("Buda op of a work", "ttc.dialects.netlist.buda.work")
-"""By full name of the tile op that a work ends in before its relu, rounding and padding."""
+"""What reads a work, by the full name of the tile op that the work ends in before its relu, rounding and padding."""

@@ -16,7 +16,7 @@ from ttc.dialects.netlist.buda.work.tms import apply_tms
 from ttc.dialects.tile.facts.sfpu import BINARY_FUNCTIONS, RESCALES, SFPU_FUNCTIONS
 
 SUB_OPS: RuleTable[Callable[[Building, SubOp, list[int]], int]] = RuleTable("result of a sub-op", None)
-"""By type of the sub-op: what computes its result from its operands."""
+"""What computes the result of a sub-op from its operands, by the sub-op's type."""
 MAX_SUB_OPS = 1 << 10
 """Bound on the sub-ops of a fused op."""
 

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, blocks, flag, integer
 
 
 def build(to: Building) -> int:
-    """Tiles, activations, codes, and a bias that is added as it is."""
+    """Build a sparse product of tiles, activations, codes, and a bias that is added as it is."""
     attributes, op = to.op.attributes, to.op
     biased = flag(attributes, "bias")
     to.require_inputs(3 + biased)
@@ -57,7 +57,7 @@ def _bits(to: Building, mblock_m: int, u_rt: int) -> tuple[int, int]:
 
 
 def read(work: Reading) -> Parts:
-    """Without a bias, or below one."""
+    """Read a sparse product; a bias is read by what is added to it."""
     attrs = work.main.attrs
     bits = {"sparse_tile_ptr_bits": attrs["tile_bits"], "sparse_ublock_idx_bits": attrs["ublock_bits"]}
     said: dict[str, Plain] = {"identity": True, "fracture_factor": attrs["fractures"], **bits}

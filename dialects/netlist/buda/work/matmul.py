@@ -14,7 +14,7 @@ from ttc.dialects.netlist.buda.work.shared import blocks, flag, integer, number
 
 
 def build(to: Building) -> int:
-    """sum over z of in0 @ in1, + bias, rescaled, through gelu."""
+    """Build a matrix product: sum over z of in0 @ in1, + bias, rescaled, through gelu."""
     attributes = to.op.attributes
     if flag(attributes, "identity"):
         return identity.build(to)
@@ -85,7 +85,7 @@ def _of_integers(to: Building) -> bool:
 
 
 def read(work: Reading) -> Parts:
-    """in0, in1, bias.  Raises E0503 for a transposed in0, or an activation that is no relu."""
+    """Read a matrix product of in0, in1 and bias.  Raises E0503 for a transposed in0, or an activation that is no relu."""
     attrs = work.main.attrs
     a, b, bias = (*work.main.operands, None)[:3]
     if a is None or b is None:

@@ -11,7 +11,7 @@ from ttc.dialects.tile.facts.sfpu import RESCALES
 
 
 def build(to: Building) -> int:
-    """Return the first input by the second; results in integers are rounded with the result of the op."""
+    """Build a step of quantization of the first input by the second; results in integers are rounded with the result of the op."""
     to.require_inputs(2)
     return rescale(to, str(to.op.type), to.input(0), to.input(1), float(number(to.op.attributes, "zero_point", 0.0)))
 
@@ -23,7 +23,7 @@ def rescale(to: Building, kind: str, x: int, scale: int, zero_point: float) -> i
 
 
 def read(work: Reading) -> Parts:
-    """The kind is the type; of a product, attributes of the product."""
+    """Read a step of quantization: an op of its own whose type is the kind, or attributes of the product that it follows."""
     if work.maker(work.main.operands[0]) == "tile.matmul":
         return matmul.with_scale(work)
     return Parts(str(work.main.attrs["kind"]), work.operands(), {"zero_point": work.main.attrs["zero_point"]})

@@ -65,7 +65,7 @@ class Reading:
 
     @staticmethod
     def of(op: Op) -> Reading:
-        """At the work that gives the output.  Raises E0609 for a function without one."""
+        """Return the reading at the work that gives the function's output.  Raises E0609 for a function without one."""
         function = op.work
         makers: dict[int, Work] = {}
         value = len(function.inputs)

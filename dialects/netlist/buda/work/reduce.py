@@ -13,7 +13,9 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, integer, word
 
 
 def build(to: Building) -> int:
-    """Along rows or columns: in the first column or row of tiles, zeros elsewhere.  Along z: of each group of z matrices."""
+    """Build a maximum along rows or columns, which stands in the first column or row of tiles with zeros elsewhere, or of each group of z
+    matrices.
+    """
     to.require_inputs(1)
     return maximum(to, to.input(0), to.op.attributes)
 

@@ -27,7 +27,7 @@ MAX_INNER = 8
 
 
 def read(work: Reading) -> Parts:
-    """Return the matrices as tiles and codes of their own, then the rows of x.
+    """Read a selection of rows as a sparse product: the matrices as tiles and codes of their own, then the rows of x.
 
     The device reads strips of x in their order.  Matrices that need earlier ones again find them in another copy of x, broadcast along z.
     Where blocks cut the result into steps, along rows before columns, each step is a matrix of its own.

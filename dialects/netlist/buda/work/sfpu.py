@@ -13,12 +13,12 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, integer, number, word
 from ttc.dialects.tile.facts.sfpu import SFPU_FUNCTIONS
 
 PARAMETERS = {"lrelu": "slope", "power": "exp", "dropout": "p"}
-"""Attribute that is the parameter of a function."""
+"""The attribute in the format that is the parameter of a function, by function."""
 DEFAULTS = {"lrelu": 0.01, "dropout": 0.0}
 
 
 def build(to: Building) -> int:
-    """Return one function of the input."""
+    """Build one function of the input."""
     to.require_inputs(1)
     return apply(to, str(to.op.type), to.input(0), to.op.attributes, input_tile(to.inputs[0], to.op))
 
@@ -48,14 +48,14 @@ def parameter(fn: str, attributes: Mapping[str, Plain]) -> float:
 
 
 def read(work: Reading) -> Parts:
-    """The function is the type, its parameter an attribute; gelu of a product belongs to the product."""
+    """Read a function as an op: its type, with the parameter as an attribute; gelu of a product belongs to the product."""
     if work.maker(work.main.operands[0]) in ("tile.matmul", "tile.rescale"):
         return matmul.with_gelu(work)
     return Parts(str(work.main.attrs["fn"]), work.operands(), said_by(work.main.attrs))
 
 
 def said_by(attrs: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Attributes of the format that those of a tile.sfpu say."""
+    """Return the attributes in the format for those of a tile.sfpu."""
     fn = str(attrs["fn"])
     found: dict[str, Plain] = {}
     if fn in PARAMETERS:

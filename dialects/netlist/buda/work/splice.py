@@ -13,7 +13,7 @@ MAX_INPUTS = 8
 
 
 def build(to: Building) -> int:
-    """Matrices (granularity t), or blocks of each core (ublock)."""
+    """Build a splice of pieces, which are matrices (granularity t) or blocks of each core (granularity ublock)."""
     to.require_inputs(*range(1, MAX_INPUTS + 1))
     values = tuple(to.input(i) for i in range(len(to.inputs)))
     pieces = tuple(number for i in range(len(values)) for number in _piece(to, i))
@@ -50,7 +50,7 @@ def read(work: Reading) -> Parts:
 
 
 def read_concat(work: Reading) -> Parts:
-    """Matrices of several tensors one after another.  Raises E0503 for a concatenation within matrices."""
+    """Read a concatenation of matrices as a splice.  Raises E0503 for a concatenation within matrices."""
     rank, axis = len(work.result.shape), work.main.attrs["axis"]
     operands = work.operands()
     if not isinstance(axis, int) or rank < 3 or axis % rank != rank - 3 or len(operands) > MAX_INPUTS:

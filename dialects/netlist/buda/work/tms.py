@@ -11,7 +11,7 @@ from ttc.dialects.netlist.buda.work.shared import DIMS, WorkBuilder
 
 Tile = tuple[int, int]
 MANIPULATIONS: RuleTable[Callable[[WorkBuilder, int, Tm, Tile], int]] = RuleTable("work of a tile manipulation", None)
-"""By kind of the manipulation: what emits it on a value."""
+"""What emits a tile manipulation on a value, by the manipulation's kind."""
 
 
 def apply_tms(builder: WorkBuilder, value: int, tms: Sequence[Tm], tile: Tile, *, full: bool = False) -> int:
@@ -45,7 +45,7 @@ def padded(builder: WorkBuilder, value: int, pad: tuple[int, int, float], tile: 
 
 
 def unpadded(builder: WorkBuilder, value: int, unpad: Pair, tile: Tile) -> int:
-    """Without trailing tiles; the value itself where there are none to drop."""
+    """Return a value without trailing tiles; the value itself where there are none to drop."""
     t, rows, columns = builder.shape(value)
     sizes = (t, rows - unpad[0] * tile[0], columns - unpad[1] * tile[1])
     if unpad == (0, 0):

@@ -11,7 +11,7 @@ from ttc.dialects.netlist.buda.work.shared import FRAME, flag, integer, word
 
 
 def build(to: Building) -> int:
-    """Return values or indices of the k largest of each core's columns."""
+    """Build a topk: values or indices of the k largest of each core's columns."""
     to.require_inputs(2)
     values, indices = to.input(0), to.input(1)
     k, cores = integer(to.op.attributes, "k"), (to.op.grid_size or (1, 1))[1]
@@ -25,7 +25,7 @@ def build(to: Building) -> int:
 
 
 def read(work: Reading) -> Parts:
-    """k and the rest are attributes."""
+    """Read a topk: k, what is given and how it is sorted are attributes."""
     attrs = work.main.attrs
     return Parts("topk", work.operands(), {"k": attrs["k"], "sort": attrs["sort"], "kreduce": attrs["sorted_runs"]})
 
