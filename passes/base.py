@@ -37,7 +37,7 @@ class Unit:
 
     @property
     def passes_done(self) -> int:
-        """How many passes of a stage are behind a module that was stopped inside the stage."""
+        """How many passes of its stage a module has behind it that was stopped inside the stage."""
         return int(module_attr(self.module, "passes_done") or 0)
 
     def text(self, *, locations: bool = False) -> str:
@@ -45,7 +45,7 @@ class Unit:
         return print_op(self.module, locations=locations)
 
     def op_count(self) -> int:
-        """Return how many ops compute: those of the netlist once there are any, before that those of nn and tile in entry functions."""
+        """Return how many ops compute: those of the netlist if there are any, otherwise those of nn and tile in entry functions."""
         if queues_of(self.module):
             return sum(isinstance(op, NetlistOp) for op in self.module.walk())
         return sum(isinstance(op, NNOp | TileOp) for function in entry_functions(self.module) for op in function.walk())
@@ -127,7 +127,7 @@ class Rewriter:
         return fused_location([op.location for op in sources])
 
     def replace(self, op: Operation, values: SSAValue | Sequence[SSAValue]) -> None:
-        """Use `values` for the results of `op`, keep their name hints, and erase it."""
+        """Let the readers of an op read `values`, which keep the name hints of its results, and erase the op."""
         for old, new in zip(op.results, [values] if isinstance(values, SSAValue) else values, strict=True):
             if new.name_hint is None:
                 new.name_hint = old.name_hint
@@ -166,15 +166,15 @@ class Rewriter:
             self.report.parts[name] = self.report.parts.get(name, 0.0) + time.perf_counter() - start
 
     def applied(self, op: Operation, message: str, **data: object) -> None:
-        """Remark that something was done."""
+        """Report as a remark that something was done."""
         self._remark("applied", op, message, data)
 
     def missed(self, op: Operation, message: str, **data: object) -> None:
-        """Remark that something was not done, and why."""
+        """Report as a remark that something was not done, and why."""
         self._remark("missed", op, message, data)
 
     def analysis(self, op: Operation, message: str, **data: object) -> None:
-        """Remark on what was found."""
+        """Report as a remark what was found."""
         self._remark("analysis", op, message, data)
 
     def _remark(self, kind: Literal["applied", "missed", "analysis"], op: Operation, message: str, data: Mapping[str, object]) -> None:

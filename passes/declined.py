@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class Declined(Exception):  # noqa: N818 - not an error: the op runs on the host
-    """A rule does not take an op; the message says why."""
+    """Raised by a rule that does not take an op; the message says why."""

@@ -21,7 +21,7 @@ from ttc.runtime.manifest import Derived, Description, ManifestVariable
 from ttc.runtime.tensors import TensorSource
 
 GROUP = ("optimizer", "parameters", "values", "inputs")
-"""What a row of `ttc.training`'s groups holds."""
+"""The names of what a row of `ttc.training`'s groups holds, in order."""
 
 
 @record

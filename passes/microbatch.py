@@ -18,7 +18,8 @@ FACTORS = (2, 4, 8)
 
 
 def best_microbatch(unit: Unit, wanted: PipelineSettings) -> int | None:
-    """Samples of a microbatch with which all programs of a unit take least time; None: those that fill tiles, or no batch is streamed.
+    """Return the samples of a microbatch with which all programs of a unit take least time; None for the usual number, or without a
+    streamed batch.
 
     unit: at the end of stage nn; it is not changed.  wanted: what else is asked of the passes; trials place with the usual effort.
     """
@@ -36,7 +37,9 @@ def best_microbatch(unit: Unit, wanted: PipelineSettings) -> int | None:
 
 
 def tried(unit: Unit, wanted: PipelineSettings, samples: int | None) -> tuple[float, int, int]:
-    """Cycles of all programs with that many samples a microbatch, inf if that fits no machine; microbatches, and samples of the batch."""
+    """Return cycles of all programs with so many samples a microbatch (inf if that fits no machine), microbatches, and samples of the
+    batch.
+    """
     trial = Unit(unit.module.clone(), unit.weights.copy(), unit.target)
     passes = stages(unit.target, replace(wanted, samples=samples, effort=USUAL.effort))
     try:

@@ -158,7 +158,9 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
 
 
 def gradient_steps(*gradients: Pass) -> list[Pass]:
-    """Passes that make gradients, after those that do not compute with values: gradients are those of the parameters themselves."""
+    """Return the passes that make gradients, after those that do not compute with values: gradients are those of the parameters
+    themselves.
+    """
     return [
         Canonicalize(),
         InlineBranches(),

@@ -26,7 +26,7 @@ from ttc.passes.base import Pass
 MAX_PASSES = 1000
 """The most passes that one pipeline may have."""
 MAX_DEPTH = 4
-"""How deep lists of an option may be nested."""
+"""The most lists nested in each other in an option."""
 _TOKEN = re.compile(r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<word>[^\s{}\[\],="]+)|(?P<mark>[{}\[\],=]))')
 _RULES: Mapping[type, Callable[[str], Any]] = {PrecisionRule: PrecisionRule.of_text, PlacementRule: rule_of_text, QueueRule: rule_of_text}
 

@@ -39,7 +39,7 @@ class Note(NamedTuple):
 
 @record(frozen=False)
 class Assignment:
-    """formats: of the values that rules give one, and of views on them; notes: in order; matched: the rules that are about some op."""
+    """The formats of values that rules give one, and of views on them; notes, in order; and `matched`: the rules that are about some op."""
 
     formats: dict[SSAValue, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -140,14 +140,14 @@ _SOFTMAXES = frozenset({"tile.softmax", "tile.log_softmax"})
 
 @record
 class Guard:
-    """Values that a block format would spoil: -inf or its like erases the 15 numbers that share its exponent."""
+    """The values that a block format would spoil: -inf or a number near it erases the 15 numbers that share its exponent."""
 
     masks: set[SSAValue]
     scores: set[SSAValue]
 
     @staticmethod
     def of(function: func.FuncOp) -> Guard:
-        """Masks of attentions and operands of softmaxes, with what they are computed from by elementwise ops and views."""
+        """Return the masks of attentions and operands of softmaxes, with what they are computed from by elementwise ops and views."""
         ops = list(function.body.block.ops)
         masks = [op.mask for op in ops if isinstance(op, AttentionOp) and op.mask is not None]
         return Guard(_behind(masks), _behind([op.operands[0] for op in ops if op.name in _SOFTMAXES]))

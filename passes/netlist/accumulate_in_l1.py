@@ -16,7 +16,7 @@ from ttc.runtime.perf.op import attributes_of
 SUMS = ("tile.matmul", "tile.conv2d", "tile.conv_transpose2d")
 """Ops that add up products."""
 IN_L1 = (("attributes", (("l1_acc", True),)),)
-"""The settings of an op whose packers do."""
+"""The settings of an op whose packers add up partial sums in L1."""
 
 
 @record

@@ -20,9 +20,9 @@ from ttc.passes.netlist.lifetimes import Span, epochs_of, horizon, lifetimes
 from ttc.passes.netlist.shortage import shortage
 
 Places = tuple[tuple[int, int], ...]
-"""Channel and address of each buffer of a queue."""
+"""The channel and address of each buffer of a queue."""
 PRIVATE_BYTES = 1 << 48
-"""The size in bytes of memory of the program alone: more than it can have."""
+"""The size, in bytes, of memory that the program has to itself: more than any program needs."""
 
 
 @record

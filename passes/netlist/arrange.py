@@ -11,7 +11,7 @@ from ttc.passes.netlist.channels import ChannelDemand, Channels
 from ttc.passes.netlist.memory import MemoryBlock, MemoryPacking, pack
 
 ROUNDS = 16
-"""Times that buffers which found no room are given other channels."""
+"""How often buffers that found no room are given other channels."""
 BY_SIZE = ("traffic", "greatest_capacity", "closest")
 """Policies under which the longest lived and largest queues choose first; the others go by the order of queues."""
 

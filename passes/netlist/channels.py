@@ -16,7 +16,7 @@ SLACK = 0.25
 
 @record(slots=True)
 class ChannelDemand:
-    """The properties of one queue on which the choice of its channels depends.
+    """What the choice of channels depends on for one queue.
 
     Args:
         name: of the queue.

@@ -77,7 +77,7 @@ class ChipAssigner:
         return any(queues[name].kind == "state" for name in ports) or any(r.kind == "state" for r in self.program.outputs)
 
     def breaks(self) -> set[int]:
-        """Numbers of the ops that must begin a chip.  Raises E0504 for more than chips allow."""
+        """Return the numbers of ops that must begin a chip. Raises E0504 for more than chips allow."""
         found = breaks(self.rules, self.ops, "chip_break") - {0}
         have = len(self.chips)
         if len(found) >= have:

@@ -18,7 +18,7 @@ from ttc.passes.netlist.view import on_host
 COPIED = ("constant", "parameter")
 """Kinds of queues whose contents every chip that reads them holds."""
 KEPT = ("fidelity", "precision", "intermediate", "accumulate")
-"""Settings that an op which passes a value on takes from its neighbours."""
+"""Settings that an op which only passes a value on takes from its neighbours."""
 
 
 @record(frozen=False)
@@ -57,7 +57,7 @@ class ChipQueues:
                     read.set("queue", copy.sym)
 
     def readers(self) -> dict[str, dict[int, list[ReadOp]]]:
-        """Reads of each queue by device graphs of each chip, in order of the graphs."""
+        """Return the reads of each queue by device graphs, by chip, in order of the graphs."""
         found: dict[str, dict[int, list[ReadOp]]] = {}
         for graph in graphs_of(self.module).values():
             for read in () if on_host(graph) else graph.reads:
@@ -100,7 +100,7 @@ class ChipQueues:
         return made
 
     def fresh(self, stem: str) -> str:
-        """A name no queue or op has."""
+        """Return a name that no queue or op has."""
         name = free_name(stem, self.taken)
         self.taken.add(name)
         return name

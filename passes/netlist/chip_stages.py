@@ -8,9 +8,9 @@ from itertools import accumulate
 from ttc.passes.tile_to_netlist.layouts import divisors
 
 TRIALS = 3
-"""Times that shares are corrected by what a stage was found to take."""
+"""How often shares are corrected by what a stage was found to take."""
 WINDOW = 16
-"""Ops by which the border of two stages moves, at most, to where less crosses."""
+"""The most ops by which the border of two stages moves to where less crosses."""
 SWEEPS = 2
 
 
@@ -88,7 +88,8 @@ def balanced(
 
 
 def rounds(times: Sequence[float], fixed: Sequence[float], microbatches: int) -> int:
-    """Rounds in which the microbatches of a call best pass: while a stage works on one round, those after it have the rounds before.
+    """Return how many rounds the microbatches of a call best pass in: while a stage works on one round, those after it have the rounds
+    before.
 
     times: of each stage for all microbatches; fixed: of that, what every round takes anew.
     """

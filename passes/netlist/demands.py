@@ -34,7 +34,7 @@ class QueueUse:
     on_device: bool = False
 
     def moved(self, epochs: Iterable[int], entries: float, *, streams: bool = True) -> None:
-        """Count entries in epochs, as they stream or before."""
+        """Return how many entries are moved in epochs, as they stream or before."""
         for epoch in epochs:
             phase = 2 * epoch + streams
             self.traffic[phase] = self.traffic.get(phase, 0) + entries
@@ -65,7 +65,8 @@ def uses_of(module: ModuleOp) -> dict[str, QueueUse]:
 
 
 def entries_read(op: NetlistOp, index: int, *, kept: bool) -> tuple[float, bool]:
-    """Entries' worth of bytes that an op reads of one input: what cores read several times counts as often; and whether only once.
+    """Return how many entries' worth of bytes an op reads of one input, several reads counted as often, and whether it reads them only
+    once.
 
     kept: whether every microbatch reads the same entry, which is read once where L1 holds it.
     """
@@ -90,7 +91,7 @@ def _on_device(graph: GraphOp) -> bool:
 
 @record(frozen=False)
 class Demands:
-    """Makes demands of queues.  horizon: epochs of the longest program."""
+    """Computes what queues ask of memory.  horizon: epochs of the longest program."""
 
     target: Target
     uses: dict[str, QueueUse]

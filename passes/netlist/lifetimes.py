@@ -13,12 +13,12 @@ from ttc.dialects.netlist.ops import GraphOp, ProgramOp, QueueOp, graphs_of, pro
 KEPT = ("parameter", "constant", "state", "stash")
 """Kinds of queues that hold their value all the time."""
 Span = tuple[int, int]
-"""First and last epoch, both included."""
+"""The first and the last epoch of a lifetime, both included."""
 
 
 @record
 class EpochTimeline:
-    """A program in time.  graphs: that it executes, in order; loops: epochs that each loop holds."""
+    """A program in time.  graphs: those that it executes, in order; loops: epochs that each loop holds."""
 
     graphs: tuple[str, ...]
     loops: tuple[Span, ...]
@@ -38,7 +38,7 @@ class EpochTimeline:
 
 
 def timeline(program: ProgramOp) -> EpochTimeline:
-    """Executes and loops of a program."""
+    """Return the executes and loops of a program as epochs."""
     graphs: list[str] = []
     loops: list[Span] = []
     opened: list[int] = []
@@ -53,7 +53,7 @@ def timeline(program: ProgramOp) -> EpochTimeline:
 
 
 def epochs_of(module: ModuleOp) -> dict[str, list[int]]:
-    """Epochs in which each graph runs, of all programs."""
+    """Return the epochs in which each graph runs, of all programs."""
     found: dict[str, list[int]] = {}
     for program in programs_of(module).values():
         for epoch, name in enumerate(timeline(program).graphs):
@@ -77,7 +77,7 @@ def rounds_of(module: ModuleOp) -> dict[str, int]:
 
 
 def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span | None]:
-    """First and last epoch in which each queue must hold its value; None: always.
+    """Return the first and last epoch in which each queue must hold its value; None: always.
 
     Parameters, constants, states and stashes hold theirs always.  So do queues between chips, each of which goes at its own pace; and
     inputs and outputs if `static_ports`, and what is held while the host computes, whose part of a Buda netlist lies between its programs.
@@ -125,5 +125,5 @@ def _between_chips(module: ModuleOp) -> set[str]:
 
 
 def horizon(spans: Sequence[Span | None]) -> int:
-    """Number of epochs that lifetimes reach over; at least one."""
+    """Return the number of epochs that lifetimes reach over; at least one."""
     return max((span[1] + 1 for span in spans if span is not None), default=1)

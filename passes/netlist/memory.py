@@ -12,9 +12,9 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.occupancy import HeldBytes, most_alive
 
 CLOSE = 1.01
-"""Peak over lower bound at which the search ends."""
+"""The ratio of peak to lower bound at which the search ends."""
 BEYOND = 1 << 60
-"""An address past every channel."""
+"""An address behind all that a channel has."""
 
 
 @record(slots=True)
@@ -46,11 +46,11 @@ ORDERS: tuple[Order, ...] = (
     lambda b: (-b.size_bytes * (b.last - b.first + 1), b.first),
     lambda b: (b.first, -b.size_bytes),
 )
-"""Ways to order blocks before placing them one by one: the longest lived, the largest, by both, by time."""
+"""Ways to order blocks before they are placed one by one: by length of life, by size, by both, by time."""
 
 
 def pack(blocks: Sequence[MemoryBlock], base: int) -> MemoryPacking:
-    """Addresses from `base` on at which no two blocks that live together overlap, with a low peak.
+    """Return addresses from `base` on at which no two blocks that live together overlap, with a low peak.
 
     Blocks that live all the time lie at the bottom; the others go, in several orders, each to the lowest or to the tightest gap,
     until the peak is close to the bytes alive at one time.

@@ -56,7 +56,9 @@ class ProblemBuilder:
         )
 
     def candidates(self, op: NetlistOp, weights: frozenset[int], limits: PlacementLimits) -> tuple[int, Blockings]:
-        """The candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every microbatch."""
+        """Return the candidates of an op, and a number that ops alike have in common.  weights: inputs that hold the same in every
+        microbatch.
+        """
         view = view_of(op)
         readers = sum(isinstance(use.operation, NetlistOp) for use in op.result.uses)
         operands = frozenset(i for i, source in enumerate(operand_sources(op)) if source in weights)

@@ -60,7 +60,7 @@ class Overrides:
         )
 
     def breaks(self, ops: Sequence[NetlistOp], what: str) -> set[int]:
-        """Numbers of the ops with which an epoch (`epoch_break`) or a chip's part (`chip_break`) must begin."""
+        """Return the numbers of ops with which an epoch (`epoch_break`) or a chip's part (`chip_break`) must begin."""
         return breaks(self.rules, ops, what)
 
     def require_matched(self) -> None:

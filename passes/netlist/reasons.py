@@ -14,7 +14,9 @@ LISTED = 4
 
 
 def considered(found: Blockings, chosen: Candidate, epoch: EpochRange, problem: Problem) -> list[dict[str, Any]]:
-    """The candidate taken; those next to it that take fewer cores or are faster; grids whose shares do not fit L1; each with a verdict."""
+    """Return lines on the candidate taken, its neighbours that take fewer cores or are faster, and grids that do not fit L1; each has a
+    verdict.
+    """
     l1_bytes = problem.target.l1_usable_bytes
     front = found.front
     busiest = max(op.candidate.busy for op in epoch.ops)

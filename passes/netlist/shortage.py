@@ -25,7 +25,7 @@ def size_bytes(queue: QueueOp) -> int:
 
 
 def shortage(queues: Sequence[QueueOp], failed: Sequence[str], room: Sequence[int], place: str, target: Target, chips: int) -> Error:
-    """E0503: what found no room, the largest queues with their sources, and what would help.
+    """Return an E0503 that tells what found no room, the largest queues with their sources, and what would help.
 
     Args:
         queues: of one memory; failed: names of those that found no place.

@@ -111,7 +111,7 @@ def _lay_out(queue: QueueOp, tensor: TensorType, writer: NetlistOp | None, targe
 
 
 def spread(tensor: TensorType, channels: int, *, even: bool = False) -> tuple[tuple[int, int], Blocking]:
-    """Grid and blocks of a tensor that the host fills: its longer side cut into a buffer for each channel, as far as it has tiles.
+    """Return grid and blocks of a tensor that the host fills: its longer side cut into a buffer for each channel, as far as it has tiles.
 
     even: into equal parts without padding, as Buda asks for.
     """

@@ -97,7 +97,7 @@ class Splitter:
         return read.value
 
     def extend_programs(self, graphs: list[GraphOp]) -> None:
-        """Put the new graphs behind the old one, in the module and in every program that executes it."""
+        """Insert the new graphs behind the old one, in the module and in every program that executes it."""
         after: Operation = self.graph
         for graph in graphs[1:]:
             self.module.body.block.insert_ops_after([graph], after)
@@ -109,7 +109,7 @@ class Splitter:
 
 
 def free_name(stem: str, taken: Container[str]) -> str:
-    """The stem, or the stem with a number, whichever is not taken."""
+    """Return the stem, or the stem with a number, whichever is not taken."""
     name, number = stem, 0
     while name in taken:
         number += 1

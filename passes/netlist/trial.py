@@ -28,9 +28,9 @@ from ttc.runtime.perf.reads import reads_of
 from ttc.runtime.perf.traffic import Traffic, grid_cores
 
 MARGINS = (1.0, 2.0)
-"""Microbatches of room that buffers of shorter paths get on top of what waits there."""
+"""Numbers of microbatches that buffers of shorter paths get room for, beyond what waits there."""
 TOLERATED = 0.03
-"""Part of an interval that waiting for room may take before larger buffers are tried."""
+"""The part of an interval that waiting for room may take before larger buffers are tried."""
 
 
 @record(frozen=False)
@@ -76,7 +76,7 @@ class Trial:
         return owner.sym if isinstance(owner, NetlistOp) else ""
 
     def add_queue(self, name: str, tensor: TensorType) -> None:
-        """A queue of the module as it is going to lie."""
+        """Add a queue of the module as it is going to lie."""
         type_ = self.given[name].type if name in self.given else "queue"
         self.queues.setdefault(name, self.queue(name, type_, tensor, "host" if tensor.layout == "rows" else "dram"))
 
@@ -127,7 +127,7 @@ class Trial:
         return best
 
     def roomy(self, number: int, member: ForkMember, entry: Placed) -> ForkMember:
-        """Return an op of an epoch with room for as many microbatches as a rule asks for.  Raises E0504 if L1 has not got it."""
+        """Return an op of an epoch with room for as many microbatches as a rule asks for. Raises E0504 if L1 is too small for it."""
         limits = self.limits.get(number)
         if limits is None or limits.buffer is None:
             return member
@@ -187,7 +187,7 @@ class Trial:
 
 
 def written(queue: Queue, op: Op, channels: int, first: int) -> Queue:
-    """A queue that an op writes lies as the op computes, a buffer a core, in one channel after another from the first on."""
+    """Return a queue that an op writes, as the op computes it: a buffer a core, in one channel after another from the first on."""
     if queue.location != "dram" or not isinstance(op.place, Grid):
         return queue
     buffers = tuple(((first + i) % channels, 0) for i in range(op.place.rows * op.place.cols))

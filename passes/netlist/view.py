@@ -27,7 +27,7 @@ def main_op(op: NetlistOp) -> TtcOp:
 
 
 def on_host(graph: GraphOp) -> bool:
-    """Return whether a graph's ops are for the host: nn ops, or borders to them."""
+    """Return whether a graph's ops are for the host: nn ops, or borders between device and host."""
     return any(not is_tile_compute(main_op(op)) for op in graph.ops)
 
 
@@ -58,12 +58,12 @@ def identity_of(view: OpView) -> tuple[object, ...]:
 
 
 def operand_sources(op: NetlistOp) -> list[int | None]:
-    """For each operand of the main op the input of the netlist op that it comes from, through views; None for a literal."""
+    """Return for each operand of the main op the input of the netlist op that it comes from, through views; None for a literal."""
     return [_input(value) for value in main_op(op).named_operands()]
 
 
 def own_buffers(op: NetlistOp, buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
-    """Buffers by inputs of the netlist op instead of operands of its main op.
+    """Return buffers by inputs of the netlist op instead of operands of its main op.
 
     Operands that are literals need none; two operands that read the same input share the larger one.
     """

@@ -22,7 +22,7 @@ from ttc.passes.nn.entries import OpenEntry, States, entry_named
 from ttc.passes.nn.training_notes import COUNT, EVALUATE, SCALE, SCALED, SUM, TARGET, note, note_wide
 
 MARKED = "marked_loss"
-"""The output that is the sum of the losses that a model marks."""
+"""The name of the output that is the sum of the losses that a model marks."""
 
 
 @record

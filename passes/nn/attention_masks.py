@@ -40,7 +40,7 @@ class Mask:
 
 
 def masked(value: SSAValue, weights: WeightStore) -> Iterator[tuple[SSAValue, Mask | None]]:
-    """Ways to read a value as scores with a mask applied; the mask is None if it changes nothing."""
+    """Yield the ways to read a value as scores with a mask applied; the mask is None if it changes nothing."""
     op = value.owner
     if isinstance(op, AddOp):
         for scores, mask in either_way(op):

@@ -52,7 +52,7 @@ from ttc.passes.nn.match import (
 )
 
 WEIGHTS_LAST = (2, 3, 1, 0)
-"""[O, I/g, kh, kw] to [kh, kw, I/g, O], and [I, O/g, kh, kw] to [kh, kw, O/g, I]."""
+"""Permutations of filters: [O, I/g, kh, kw] to [kh, kw, I/g, O], and for transposed convolutions [I, O/g, kh, kw] to [kh, kw, O/g, I]."""
 
 
 @record
@@ -92,7 +92,7 @@ class ChannelsLast(Pass):
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """The permutation that moves dimension 1 to the end."""
+    """Return the permutation that moves dimension 1 to the end."""
     return (0, *range(2, rank), 1)
 
 

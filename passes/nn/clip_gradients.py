@@ -20,7 +20,7 @@ from ttc.passes.nn.training_notes import OPTIMIZER, STEP, note_numbers, note_wid
 
 MAX_NORM, MAX_VALUE, NORM = "max_norm", "max_value", "grad_norm"
 SMALL = 1e-6
-"""Added to a norm before it divides, as PyTorch does."""
+"""The number that is added to a norm before it divides, as PyTorch does."""
 
 
 @record

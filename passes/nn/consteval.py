@@ -32,13 +32,13 @@ from ttc.passes.nn.match import size_bytes, stem_of
 
 GROWTH = 1.05
 SLACK_BYTES = 4096
-"""A derived tensor may have this many times the bytes of what it is made of, and so many more."""
+"""A derived tensor may have GROWTH times the bytes of what it is made of, and so many bytes more."""
 
 SYMBOL = "derived_"
-"""How the functions of derived tensors are called, before their number."""
+"""What names of functions of derived tensors begin with, before their number."""
 
 EXPRESSION_OPS = 512
-"""Ops of the longest expression that is outlined."""
+"""The most ops of an expression that is outlined."""
 
 
 @record

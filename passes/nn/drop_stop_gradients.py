@@ -1,4 +1,4 @@
-"""The pass that drops what stops gradients."""
+"""The pass that drops the ops which stop gradients."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class OpenEntry:
 
     @classmethod
     def copy(cls, function: FuncOp, name: str, module: ModuleOp) -> Self:
-        """A copy of a function under a new name, at the end of the module, opened."""
+        """Return a copy of a function under a new name, at the end of the module, opened."""
         require_free(module, name)
         made = function.clone()
         made.sym_name = StringAttr(name)
@@ -78,7 +78,7 @@ class OpenEntry:
 
     @property
     def results(self) -> list[tuple[Port, SSAValue]]:
-        """Ports and values of what the function is to return."""
+        """The ports and values of what the function is to return."""
         return list(self._results.values())
 
     @results.setter
@@ -98,7 +98,7 @@ class OpenEntry:
         return self.block.insert_arg(type_, len(self.block.args))
 
     def give(self, port: Port, value: SSAValue) -> None:
-        """A new result behind the others.  Raises E0302 if there is one of that name."""
+        """Add a result behind the others. Raises E0302 if there is one of that name."""
         if (port.name, False) in self._results or (port.name, True) in self._results:
             raise Error("E0302", f"'{self.function.sym_name.data}' has an output '{port.name}' already")
         self._results[port.name, port.updates is not None] = port, value
@@ -148,7 +148,9 @@ class States:
         self._taken = set(self._expressions.values())
 
     def state(self, maker: BlockMaker, block: Block, name: str, spec: Spec, start: float = 0.0) -> SSAValue:
-        """The value that a state has when the function is entered, at the end of its block.  Raises E0302 for a name that is taken."""
+        """Return the value that a state has when the function is entered, at the end of its block. Raises E0302 for a name that is
+        taken.
+        """
         leaf = StateOp.make((), {"sym": name, "value": self._first(name, spec, start)}, [tensor_type(spec)], maker.location)
         block.add_op(leaf)
         return leaf.result

@@ -17,7 +17,7 @@ MAX_FACTORS = 3
 def product_with(
     value: SSAValue, wanted: Polynomial, accepts: Callable[[SSAValue], bool], weights: WeightStore
 ) -> tuple[SSAValue, Operation] | None:
-    """x and the op that completes the product of a value and a polynomial of x; None if nobody computes it.
+    """Return x and the op that completes the product of a value and a polynomial of x; None if no op does.
 
     Args:
         value: a factor; all products up to the last are read once.

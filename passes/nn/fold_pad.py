@@ -1,4 +1,4 @@
-"""Margins of zeros into the convolutions that read them."""
+"""The pass that folds margins of zeros into the convolutions that read them."""
 
 from __future__ import annotations
 

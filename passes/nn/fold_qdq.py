@@ -27,7 +27,7 @@ WIDE = np.dtype(np.int32)
 """The type of sums of products of quantized numbers."""
 
 MAX_DEPTH = 2**15
-"""Products of two numbers of 8 bits in a sum of 32."""
+"""The most products of two numbers of 8 bits in a sum of 32 bits."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Constant factors into the weights beside them."""
+"""The pass that folds constant factors into the weights beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shape arithmetic: constants worth writing out."""
+"""The pass that writes shape arithmetic out as constants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import constant_array, shape_of, spec, stem_of
 
 OPERAND_ELEMENTS = 4096
-"""Elements an operand of shape arithmetic may have; more is data, which consteval evaluates."""
+"""The most elements of an operand of shape arithmetic; what has more is data, which consteval evaluates."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Transposes into the matmuls that can read their operands transposed."""
+"""The pass that folds transposes into the matmuls that can read their operands transposed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activations into the ops that can apply them to their result."""
+"""The pass that fuses activations into the ops that can apply them to their result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INFINITY = float("inf")
 
 @record
 class FuseActivation(Pass):
-    """Fold an elementwise activation into the matmul or convolution that alone feeds it, if through reshapes and transposes.
+    """Fold an elementwise activation into the matmul or convolution that feeds nothing else; reshapes and transposes may stand between.
 
     Before:
         (%x: tensor<4x8xf32>, %w: tensor<8x3xf32>)

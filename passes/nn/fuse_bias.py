@@ -1,4 +1,4 @@
-"""Biases into the ops that take them."""
+"""The pass that fuses biases into the ops that take them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _fuse_into(op: NNOp, add: AddOp, constant: SSAValue, rewriter: Rewriter) -> 
 
 
 def channels_of(op: NNOp, shape: tuple[int, ...]) -> int | None:
-    """Channels of the op's result, if a constant of that shape has one number for each; None otherwise."""
+    """Return the channels of the op's result, if a constant of that shape has one number for each; None otherwise."""
     result = shape_of(op.results[0])
     axis = -3 if attr(op, "layout") == "nchw" else -1
     size = result[axis]

@@ -166,7 +166,7 @@ def _gradient_results(gradients: GradientEntry, taken: Sequence[Port]) -> list[t
 
 
 def joint_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
-    """Return the entry's results, then the gradients."""
+    """Make an entry function that gives the entry's results, then the gradients."""
     _, results = ports(entry)
     own = [(port, gradients.copies[value]) for port, value in zip(results, last_operands(entry), strict=True)]
     finish_function(gradients.function, [*own, *_gradient_results(gradients, results)])
@@ -174,7 +174,9 @@ def joint_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
 
 
 def recomputing_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
-    """Return the gradients alone: what they need is computed again.  Raises E0506 where the entry changes what it starts from."""
+    """Make an entry function of the gradients alone, which computes what they need again. Raises E0506 where the entry changes what it
+    starts from.
+    """
     changed = _changed(entry)
     results = _gradient_results(gradients, ())
     kept = {value for _, value in results}
@@ -215,7 +217,7 @@ def _drop_unread_arguments(gradients: GradientEntry) -> None:
 
 
 def separate_entry(gradients: GradientEntry, entry: FuncOp) -> FuncOp:
-    """Return the gradients from the cotangents and what they need of the entry's values, which the entry gives as results `saved.N`."""
+    """Make an entry function of the gradients, from the cotangents and the values they need, which the entry gives as results `saved.N`."""
     arguments, results = ports(entry)
     block, made = gradients.function.body.block, dict.fromkeys(gradients.made())
     needed = dict.fromkeys(x for op in made for x in op.operands if x.owner not in made)

@@ -38,7 +38,9 @@ class GroupNorm(NamedTuple):
 
 
 def group_norm(op: NNOp) -> GroupNorm | None:
-    """The normalization that starts at an op: a layer_norm of pixels, or a reshape that joins groups, a layer_norm, a reshape back."""
+    """Return the normalization that starts at an op: a layer_norm of pixels, or a reshape that joins groups, a layer_norm, a reshape
+    back.
+    """
     if isinstance(op, LayerNormOp):
         shape = shape_of(op.operands[0])
         return GroupNorm((op,), shape[1], attr(op, "eps")) if _is_plain(op, 2) and len(shape) > 2 else None

@@ -1,4 +1,4 @@
-"""What no iteration of a loop changes is computed before it."""
+"""The pass that computes before a loop what no iteration changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches that may all run: the choice is one of values."""
+"""The pass that runs both regions of a branch, if both may run, and chooses between their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words are looked up in a text input as a whole, not in parts of it: all that follows is numbers."""
+"""The pass that looks words up in a text input as a whole, not in parts of it: all that follows is numbers."""
 
 from __future__ import annotations
 

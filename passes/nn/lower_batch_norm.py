@@ -1,4 +1,4 @@
-"""Batch norms in training as reductions and elementwise ops."""
+"""The pass that writes batch norms in training as reductions and elementwise ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms as products with the matrices of cosines and sines of their size."""
+"""The pass that writes Fourier transforms as products with the matrices of cosines and sines of their size."""
 
 from __future__ import annotations
 

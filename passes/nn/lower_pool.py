@@ -1,4 +1,4 @@
-"""Pools over whole maps as reductions."""
+"""The pass that writes pools over whole maps as reductions."""
 
 from __future__ import annotations
 

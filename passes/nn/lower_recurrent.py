@@ -1,4 +1,4 @@
-"""Recurrent layers over few steps as products and elementwise ops."""
+"""The pass that writes recurrent layers over few steps as products and elementwise ops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ttc.passes.nn.making import RewriteMaker
 from ttc.passes.nn.match import MAX_READ, constant_array, shape_of, spec, sweep_entries
 
 MAX_STEPS = 64
-"""Steps, of both directions together, that are written out."""
+"""The most steps, of both directions together, that are written out."""
 
 _LAYERS: tuple[type[NNOp], ...] = (RnnOp, GruOp, LstmOp)
 

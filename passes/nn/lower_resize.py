@@ -1,4 +1,4 @@
-"""Resizing as views and products with constant matrices."""
+"""The pass that writes resizing as views and products with constant matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import reshaped, shape_of, spec, stem_of, sweep_entries
 
 MAX_MATRIX = 1 << 20
-"""Elements of the matrix by which a dimension is resized."""
+"""The most elements of the matrix by which a dimension is resized."""
 
 
 @record

@@ -28,15 +28,15 @@ OpT = TypeVar("OpT", bound=Operation)
 TOLERANCE = 1e-3
 """How far, relatively, a constant of an exporter's decomposition may be from the number it stands for."""
 MAX_READ = 1 << 20
-"""Elements of a constant that a pass is ready to look through."""
+"""The most elements of a constant that a pass looks through."""
 
 MAX_EXPRESSION = 32
-"""Ops of a constant expression that is recognized as one."""
+"""The most ops of a constant expression that is recognized as one."""
 
 
 @cache
 def elementwise() -> frozenset[type[NNOp]]:
-    """Classes of the ops that compute each element from the elements of the same place, operands broadcast."""
+    """Return the classes of ops that compute each element from the elements of the same place, operands broadcast."""
     return frozenset(kind for kind in nn_ops().values() if issubclass(kind, ElementwiseOp))
 
 
@@ -63,7 +63,7 @@ def owner(value: SSAValue, *kinds: type[OpT]) -> OpT | None:
 
 
 def users(value: SSAValue) -> list[Operation]:
-    """Return ops that read the value, each once, in the order of first use."""
+    """Return the ops that read the value, each once, in the order of first use."""
     return list(dict.fromkeys(use.operation for use in value.uses))
 
 
@@ -193,7 +193,9 @@ def reshaped(rewriter: Rewriter, anchor: Operation, value: SSAValue, shape: Sequ
 
 
 def transposed(rewriter: Rewriter, anchor: Operation, value: SSAValue, perm: Sequence[int], sources: Sequence[Operation] = ()) -> SSAValue:
-    """The value transposed, before `anchor`, located at the sources; merged with the one that makes it; itself where nothing moves."""
+    """Return the value transposed, before `anchor`, located at the sources; merged with the transpose that makes it; itself where nothing
+    moves.
+    """
     inner = owner(value, TransposeOp)
     if inner is not None:
         value, perm = inner.operands[0], composed(perm_of(inner), perm)

@@ -1,4 +1,4 @@
-"""Convolutions whose windows do not overlap as products of matrices."""
+"""The pass that writes convolutions whose windows do not overlap as products of matrices."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def same(found: Polynomial, wanted: Polynomial) -> bool:
 
 
 def product(p: Polynomial, q: Polynomial) -> Polynomial | None:
-    """Their product; None above the highest degree of interest."""
+    """Return the product of two polynomials; None above the highest degree of interest."""
     result: Polynomial = {}
     for i, a in p.items():
         for j, b in q.items():

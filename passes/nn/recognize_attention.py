@@ -1,4 +1,4 @@
-"""Scaled dot-product attention in what exporters make of it."""
+"""The pass that recognizes scaled dot-product attention in what exporters make of it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from ttc.passes.nn.match import (
 )
 
 MAX_STEPS = 8
-"""Constant factors and transposes looked through at each side of the scores."""
+"""The most constant factors and transposes that are looked through at each side of the scores."""
 
 MAX_MASKS = 4
-"""Masks applied one after another."""
+"""The most masks applied one after another."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Batch normalization by running statistics in what TensorFlow makes of it."""
+"""The pass that recognizes batch normalization by running statistics in what TensorFlow makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GELU in what exporters make of it."""
+"""The pass that recognizes GELU in what exporters make of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARGUMENTS: dict[type[NNOp], tuple[str, Polynomial]] = {
     ErfOp: ("none", {1: sqrt(1 / 2)}),
     TanhOp: ("tanh", {1: sqrt(2 / pi), 3: 0.044715 * sqrt(2 / pi)}),
 }
-"""By the function inside: which GELU it is, and of what polynomial of x the function is taken."""
+"""Which GELU a function inside is part of, and of what polynomial of x the function is taken, by the function."""
 
 
 @record

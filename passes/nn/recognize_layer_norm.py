@@ -1,4 +1,4 @@
-"""Layer normalisation in what exporters make of it."""
+"""The pass that recognizes layer normalization in what exporters make of it."""
 
 from __future__ import annotations
 

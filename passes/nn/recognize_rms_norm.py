@@ -1,4 +1,4 @@
-"""Root-mean-square normalization in what exporters make of it."""
+"""The pass that recognizes root-mean-square normalization in what exporters make of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rotary position embedding in what exporters make of it."""
+"""The pass that recognizes rotary position embedding in what exporters make of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""x gated by a sigmoid of itself, smooth or piecewise, in what exporters make of it."""
+"""The pass that recognizes x gated by a sigmoid of itself, smooth or piecewise, in what exporters make of it."""
 
 from __future__ import annotations
 

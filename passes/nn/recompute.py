@@ -1,4 +1,4 @@
-"""Memory for time: values of the forward part that gradients read are computed again instead of kept."""
+"""The pass that trades time for memory: values of the forward part that gradients read are computed again instead of kept."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from ttc.passes.nn.stash_choices import by_segments, cheap, everything, within
 from ttc.passes.nn.training_notes import BACKWARD, STEP
 
 MODES = ("none", "auto", "all")
-"""What is computed again: what is marked; also what is cheap, or as much as a number of bytes asks for; all but borders of segments."""
+"""Ways to choose what is computed again: what is marked; also what is cheap, or as much as a number of bytes asks for; all but borders of
+segments.
+"""
 CHEAP = 4.0
-"""FLOPs that a byte of memory is worth, where no number of bytes is given."""
+"""How many FLOPs a byte of memory is worth, where no number of bytes is given."""
 
 
 @record

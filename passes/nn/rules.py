@@ -34,12 +34,12 @@ class RewriteRule:
 
 
 def become(value: SSAValue) -> Build:
-    """The op gives a value that exists already."""
+    """Return what replaces an op by a value that exists already."""
     return lambda _: value
 
 
 def same_type(op: Operation, value: SSAValue) -> Build | None:
-    """The op gives that value, provided it is of the type of its result."""
+    """Return what replaces an op by a value that exists already, provided the value is of the type of the op's result."""
     return become(value) if value.type == op.results[0].type else None
 
 

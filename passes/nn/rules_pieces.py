@@ -12,7 +12,7 @@ from ttc.passes.nn.match import attr, owner, shape_of, single_use
 from ttc.passes.nn.rules import Build, RewriteRule, become, static
 
 MAX_PARTS = 128
-"""Operands of a concat that concats are merged into: each merge reads all of them, and parts used twice would double them every time."""
+"""The most operands that merging concats may give one: each merge reads all of them, and parts used twice would double them every time."""
 
 
 def _axis(op: Operation) -> int:

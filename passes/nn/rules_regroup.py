@@ -53,7 +53,7 @@ def _without_empty(groups: Groups) -> Groups:
 
 
 def reshape_first(perm: Sequence[int], groups: Groups, after: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """For a transpose and a reshape after it: the shape to take before, and the permutation then; None if the reshape splits what moves.
+    """Return, for a reshape after a transpose, the shape to take before, and the permutation then; None if the reshape splits what moves.
 
     Args:
         perm: of the transpose.
@@ -69,7 +69,7 @@ def reshape_first(perm: Sequence[int], groups: Groups, after: Sequence[int]) -> 
 
 
 def transpose_first(groups: Groups, perm: Sequence[int]) -> tuple[int, ...] | None:
-    """For a reshape and a transpose after it: the permutation that does the same before; None if it moves parts of a group."""
+    """Return, for a transpose after a reshape, the permutation that does the same before; None if it moves parts of a group."""
     places = [[list(perm).index(o) for o in outs] for _, outs in groups]
     if any(p != list(range(p[0], p[0] + len(p))) for p in places):
         return None
@@ -126,7 +126,7 @@ def _around_transpose(op: ReshapeOp, _: WeightStore) -> Build | None:
 
 
 def rules() -> list[RewriteRule]:
-    """Rules for transposes around reshapes."""
+    """Return the rewrite rules for transposes around reshapes."""
     return [
         RewriteRule("between-transposes", (TransposeOp,), _between_transposes),
         RewriteRule("around-transpose", (ReshapeOp,), _around_transpose),

@@ -1,4 +1,4 @@
-"""The two ways of a training program apart: forward keeps what backward reads."""
+"""The pass that separates the two ways of a training program: forward keeps what backward reads."""
 
 from __future__ import annotations
 

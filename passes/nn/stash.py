@@ -16,7 +16,7 @@ from ttc.dialects.nn.flops import flops_of
 from ttc.dialects.nn.gradients.maker import PREFIX
 
 MARK = "recompute."
-"""What a source name of ops begins with that are always computed again."""
+"""What a source name begins with of ops that are always computed again."""
 VIEWS = ("nn.reshape", "nn.identity")
 """Ops whose result is their operand's memory."""
 
@@ -91,7 +91,7 @@ class Stash:
         return sum(flops_of(op) for op in (*self.forward, *self.backward) if isinstance(op, NNOp))
 
     def choice(self, wanted: Collection[SSAValue]) -> Choice:
-        """Return the choice that keeps some values at most: those of them that are read again."""
+        """Return the choice that keeps at most these values: those among them that are read again."""
         again: dict[Operation, None] = {}
         kept: set[SSAValue] = set()
         pending = [*self.read]

@@ -14,13 +14,13 @@ from ttc.passes.nn.min_cut import FlowGraph
 from ttc.passes.nn.stash import VIEWS, Choice, Stash, size_of
 
 STEPS = 24
-"""Prices of a byte, and sizes of segments, that are tried."""
+"""How many prices of a byte, and sizes of segments, are tried."""
 LEAST = 1e-9
 """The least price of a byte: above 0, so that nothing is kept that need not be."""
 
 
 def everything(stash: Stash) -> Choice:
-    """Return the choice that computes nothing again but what is marked."""
+    """Return the choice that keeps all values but those that are marked to be computed again."""
     return _cheapest(stash, 0.0)
 
 

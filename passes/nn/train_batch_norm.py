@@ -1,4 +1,4 @@
-"""Batch norms of models that were made for inference, so that they can be trained."""
+"""The pass that makes batch norms of models for inference trainable."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from ttc.passes.nn_to_tile.lowering import Rule, Wishes
 
 TO_TILE: RuleTable[Rule] = RuleTable("lowering to tile", __name__)
-"""By mnemonic of nn; `lower_to_tile.rule_of_kind` is for ops without a rule of their own."""
+"""What lowers an nn op, by mnemonic; `lower_to_tile.rule_of_kind` is for ops without a rule of their own."""
 WISHES: RuleTable[Wishes] = RuleTable("wish of folds", __name__)
-"""By mnemonic of nn; ops without one take their operands in any fold."""
+"""The folds that an nn op wants its operands in, by mnemonic; ops without a rule take them in any fold."""
 
 TO_TILE.refuse(
     "there is no tile op for it",

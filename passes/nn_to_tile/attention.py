@@ -14,7 +14,7 @@ WISHES.add("attention", lambda op: dict.fromkeys(op.operands, 1))
 
 @TO_TILE.rule("attention")
 def lower_attention(op: AttentionOp, low: FunctionLowering) -> SSAValue:
-    """tile.attention of the same attributes."""
+    """Lower attention to tile.attention of the same attributes."""
     q, k, v, *rest = op.operands
     mask = [low.tile(x, 1) for x in rest] or [None]
     return low.emit(tile.AttentionOp, low.tile(q, 1), low.tile(k, 1), low.tile(v, 1), *mask, like=op.results[0], fold=1, **op.plain_attrs())

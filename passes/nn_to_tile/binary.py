@@ -11,7 +11,7 @@ from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 
 def lower_elementwise(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """Any elementwise op becomes tile.map of its name, in the fold of the first operand of full shape that is placed already."""
+    """Lower an elementwise op to tile.map of its name, in the fold of the first operand of full shape that is placed already."""
     attrs = op.plain_attrs()
     shape = spec_of(op.results[0].type).shape
     full = [x for x in op.operands if spec_of(x.type).shape == shape]

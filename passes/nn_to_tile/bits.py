@@ -13,6 +13,6 @@ from ttc.passes.nn_to_tile.quantization import require_own_range
 
 @TO_TILE.rule("shift_left")
 def lower_shift_left(op: ShiftLeftOp, low: FunctionLowering) -> SSAValue:
-    """tile.map, if the target holds the integers in their own width."""
+    """Lower a shift to tile.map, if the target holds the integers in their own width."""
     require_own_range(op.y, low)
     return lower_elementwise(op, low)

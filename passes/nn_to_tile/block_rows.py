@@ -1,4 +1,4 @@
-"""Ops on rows of which data decide how many there are, cut into blocks of fixed sizes, for which there are kernels."""
+"""The pass that cuts rows, of which data decide how many there are, into blocks of fixed sizes, for which there are kernels."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.match import constant_scalar, users
 
 FEWEST = 6
-"""Ops that are worth the call of a plan, and the copies around it."""
+"""The least number of ops that are worth the call of a plan, and the copies around it."""
 MANY = 999_983
 """Stands for a number of rows that no static dimension has."""
 LARGEST, ELEMENTS = (256, 1 << 14), 1 << 16
-"""Rows of the largest block, at least and at most; as many as have this many elements in the widest value."""
+"""Bounds on the rows of the largest block, which has so many that the widest value has ELEMENTS elements."""
 STEPS = (6, 4, 2, 0)
 """Powers of two by which the blocks are smaller than the largest."""
 

@@ -14,7 +14,7 @@ from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold, tiles
 
 @WISHES.rule("matmul")
 def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
-    """With one matrix for all of a, its leading dimensions are rows; with a matrix each, they are not."""
+    """Return the folds of the operands: with one matrix for all of a, its leading dimensions are rows; with a matrix each, they are not."""
     a, b, *_ = op.operands
     if not _has_one_matrix(op, b):
         return {a: 1, b: 1}
@@ -23,7 +23,7 @@ def wants_matmul(op: MatmulOp) -> dict[SSAValue, int]:
 
 @TO_TILE.rule("matmul")
 def lower_matmul(op: MatmulOp, low: FunctionLowering) -> SSAValue:
-    """tile.matmul of the same attributes, a in the fold of fewest tiles."""
+    """Lower a product to tile.matmul of the same attributes, a in the fold of fewest tiles."""
     a, b, *rest = op.operands
     y = op.results[0]
     fold = _fold(op, a, b, low)

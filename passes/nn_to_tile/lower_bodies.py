@@ -1,4 +1,4 @@
-"""Bodies of loops and branches that data decides, in dialect tile: the host computes them by the kernels that it has for all else."""
+"""The pass that lowers bodies of loops and branches that data decides: the host computes them by the kernels that it has for all else."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Rule: TypeAlias = "Callable[[Any, FunctionLowering], SSAValue | Sequence[SSAValu
 Wishes: TypeAlias = "Callable[[Any], dict[SSAValue, int]]"
 
 STAND_INS = {"Int64": "Int32", "Int16": "Int32", "Bool": "UInt8", "Half": "Float32"}
-"""What holds the values of a format that a target lacks: of integers those in its range (`refusal`), of all others every one."""
+"""The format that holds the values of one that a target lacks: of integers those in its range (`refusal`), of all others every value."""
 
 MAX_RANK = 4
 """The highest rank of tensors in tiles."""
@@ -48,7 +48,7 @@ def tiles_of(shape: tuple[int, ...], fold: int) -> int:
 
 @cache
 def natural_fold(shape: tuple[int, ...]) -> int:
-    """All leading dimensions fold into rows where that takes fewer tiles than one."""
+    """Return the fold in which all leading dimensions are rows if that takes fewer tiles, else the one without folding."""
     folds = (1, max(len(shape) - 1, 1))
     return min(folds, key=lambda fold: tiles_of(shape, fold))
 
@@ -84,7 +84,7 @@ class FunctionLowering:
         return self._formats[dtype]
 
     def fold_in(self, shape: tuple[int, ...], fold: int) -> int:
-        """The fold nearest to one asked for that a shape can have; 1 in row layout."""
+        """Return the fold nearest to one asked for that a shape can have; 1 in row layout."""
         return 1 if self.unit.target.tile is None else max(1, min(fold, len(shape) - 1))
 
     def tile_for(self, spec: Spec, fold: int) -> Tile | None:
@@ -95,7 +95,7 @@ class FunctionLowering:
         return Tile(spec.shape, name, self.unit.target.tile, self.fold_in(spec.shape, fold))
 
     def refusal(self, value: SSAValue) -> str | None:
-        """Why the target cannot hold a value; None if it can."""
+        """Return why the target cannot hold a value; None if it can."""
         known = self._refusals.get(id(value.type))  # by identity: types are shared, and hashing one takes longer than all else here
         if known is None:
             spec = spec_of(value.type)
@@ -120,7 +120,7 @@ class FunctionLowering:
 
     @property
     def has_tiles(self) -> bool:
-        """Whether the target computes on tiles; else on rows."""
+        """Whether the target computes on tiles instead of rows."""
         return self.unit.target.tile is not None
 
     def require_rows(self) -> None:
@@ -131,7 +131,7 @@ class FunctionLowering:
     # ---- values ------------------------------------------------------------------------------------------------------------------
 
     def add_arguments(self, values: Sequence[BlockArgument]) -> None:
-        """Arguments of a new block give the values: tiles, or tensors on the host where the target does not hold them."""
+        """Let arguments of a new block give the values: tiles, or tensors on the host where the target does not hold them."""
         self.block = Block(arg_types=[value.type for value in values])
         for value, new in zip(values, self.block.args, strict=True):
             new.name_hint = value.name_hint
@@ -141,17 +141,17 @@ class FunctionLowering:
                 self._hosts[value] = new
 
     def add_leaf(self, value: SSAValue, leaf: LeafOp) -> None:
-        """A leaf gives the value."""
+        """Note that a leaf gives the value."""
         self._leaves[value] = leaf
 
     def add_tile(self, value: SSAValue, tile: SSAValue) -> None:
-        """A tile holds the value."""
+        """Note that a tile holds the value."""
         if tile.name_hint is None and value.name_hint is not None:
             tile.name_hint = value.name_hint
         self._tiles.setdefault(value, {})[tile_of(tile).fold] = tile
 
     def add_host(self, value: SSAValue, tensor: SSAValue) -> None:
-        """A tensor on the host holds the value."""
+        """Note that a tensor on the host holds the value."""
         tensor.name_hint = tensor.name_hint or value.name_hint
         self._hosts[value] = tensor
 

@@ -12,12 +12,12 @@ from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 IMAGE = 3
-"""Fold of images and filters with channels last: all but the channels are rows."""
+"""The fold of images and filters with channels last: all dimensions but the channels are rows."""
 
 
 @WISHES.rule("max_pool2d", "avg_pool2d")
 def image_folds(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp) -> dict[SSAValue, int]:
-    """Images are read with all but the channels as rows."""
+    """Return the folds of an image: all dimensions but the channels are rows."""
     return {op.x: IMAGE} if op.plain_attrs()["layout"] == "nhwc" else {op.x: 1}
 
 
@@ -37,7 +37,7 @@ def image_back(op: Conv2dOp | ConvTranspose2dOp | MaxPool2dOp | AvgPool2dOp, y: 
 
 @TO_TILE.rule("max_pool2d", "avg_pool2d")
 def lower_pool(op: MaxPool2dOp | AvgPool2dOp, low: FunctionLowering) -> SSAValue:
-    """The tile op takes channels last, between transposes if the image is in another layout."""
+    """Lower a pool to the tile op, which takes channels last, between transposes if the image is in another layout."""
     attrs = {k: v for k, v in op.plain_attrs().items() if k != "layout"}
     y = low.emit(twin(op.name.removeprefix("nn.")), image(op, low), like=op.y, fold=IMAGE, **attrs)
     return image_back(op, y, low)

@@ -15,7 +15,7 @@ from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 @TO_TILE.rule("quantize")
 def lower_quantize(op: QuantizeOp, low: FunctionLowering) -> SSAValue:
-    """tile.map, whose kernel saturates to the range of the format that holds the result."""
+    """Lower quantization to tile.map, whose kernel saturates to the range of the format that holds the result."""
     require_own_range(op.y, low)
     return lower_elementwise(op, low)
 

@@ -26,7 +26,7 @@ REACHES: RuleTable[Reach] = RuleTable("reach of integers")
 
 
 def limits(dtype: np.dtype) -> Bounds:
-    """Bounds of all numbers of a dtype of integers or truth values."""
+    """Return the bounds of all numbers of a dtype of integers or truth values."""
     if dtype.kind == "b":
         return 0, 1
     found = np.iinfo(dtype)
@@ -69,7 +69,7 @@ class Ranges:
         return room is not None and not within(self._of(value), room)
 
     def wraps(self, value: SSAValue) -> bool:
-        """Whether what computes a value may leave the range of its dtype, and the device would not come round where the source does."""
+        """Return whether an op may leave the range of its result's dtype, and the device would not wrap around where the source does."""
         if value not in self._reach:
             return False
         found = self._reach[value]
@@ -129,7 +129,7 @@ REACHES.add("concat", lambda op, *xs: hull(*xs))
 
 @REACHES.rule("cast")
 def reach_cast(op: NNOp, x: Bounds) -> Bounds:
-    """Return the operand's integers; of a floating-point number any."""
+    """Return the range of a cast: the operand's integers; of a floating-point number any."""
     exact = spec_of(op.operands[0].type).dtype.kind in "iub"
     return x if exact else limits(spec_of(op.results[0].type).dtype)
 
@@ -139,7 +139,7 @@ REACHES.add("quantize", lambda op, *operands: limits(spec_of(op.results[0].type)
 
 @REACHES.rule("pad")
 def reach_pad(op: NNOp, x: Bounds) -> Bounds:
-    """Return the operand's numbers, and that of the margins."""
+    """Return the range of a pad: the operand's numbers, and that of the margins."""
     value = op.plain_attrs()["value"]
     return hull(x, (int(value), int(value))) if np.isfinite(value) else limits(spec_of(op.results[0].type).dtype)
 
@@ -150,7 +150,7 @@ REACHES.add("one_hot", lambda op, indices, depth, values: values)
 
 @REACHES.rule("scatter_elements", "scatter_nd")
 def reach_scatter(op: NNOp, x: Bounds, indices: Bounds, updates: Bounds) -> Bounds:
-    """Return numbers of x and of what is written; what is added or multiplied may be anything."""
+    """Return the range of a scatter: x and what is written; what is added or multiplied may be anything."""
     plain = op.plain_attrs()["reduction"] in ("none", "min", "max")
     return hull(x, updates) if plain else limits(spec_of(op.results[0].type).dtype)
 
@@ -171,7 +171,7 @@ def reach_mul(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
 
 @REACHES.rule("div")
 def reach_div(op: NNOp, a: Bounds, b: Bounds) -> Bounds:
-    """No larger than the dividend; what a division by zero gives is the source's affair."""
+    """Return the range of a division: no larger than the dividend; what a division by zero gives is the source's affair."""
     largest = max(map(abs, a))
     return -largest if a[0] < 0 or b[0] < 0 else 0, largest
 
@@ -193,7 +193,7 @@ REACHES.add("relu", lambda op, x: (max(x[0], 0), max(x[1], 0)))
 
 @REACHES.rule("clip")
 def reach_clip(op: NNOp, x: Bounds) -> Bounds:
-    """Between the limits, as floating-point numbers have them."""
+    """Return the range of a clip: between the limits, as floating-point numbers have them."""
     attrs = op.plain_attrs()
     given = [attrs.get(name) for name in ("min", "max")]
     ends = [int(end) for end in given if end is not None and np.isfinite(end)]
@@ -226,13 +226,13 @@ REACHES.add("unique", lambda op, x: hull(x, _count(op)))
 
 @REACHES.rule("reduce_sum", "cumsum")
 def reach_sum(op: NNOp, x: Bounds) -> Bounds:
-    """Sums of up to all numbers of the operand."""
+    """Return the range of sums of up to all numbers of the operand."""
     return reach_mul(op, hull(x, (0, 0)), _count(op))
 
 
 @REACHES.rule("matmul")
 def reach_matmul(op: NNOp, a: Bounds, b: Bounds, *bias: Bounds) -> Bounds:
-    """Sums of as many products as the last dimension of the left operand has, or its only other one."""
+    """Return the range of sums of as many products as the last dimension of the left operand has, or its only one."""
     terms = max(spec_of(op.operands[0].type).shape[-2:], default=1)
     product = reach_mul(op, a, b)
     total = reach_mul(op, hull(product, (0, 0)), (0, terms))

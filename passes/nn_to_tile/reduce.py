@@ -13,7 +13,7 @@ from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold
 
 @TO_TILE.rule("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod")
 def lower_reduce(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.reduce in the fold of the operand; a result of lower rank takes the fold of fewest tiles."""
+    """Lower a reduction to tile.reduce in the fold of the operand; a result of lower rank takes the fold of fewest tiles."""
     x = low.tile(op.operands[0])
     attrs = op.plain_attrs()
     fold = None if attrs["keepdims"] else low.wish(op.results[0]) or natural_fold(spec_of(op.results[0].type).shape)

@@ -1,4 +1,4 @@
-"""What holds the same rows for each sample of a batch: what a model expands to it, and what exporters make of that."""
+"""Finds what holds the same rows for each sample of a batch: what a model expands to it, and what exporters make of that."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ Repeats = Callable[[LeafOp, int], bool]
 
 
 def repeated_values(function: func.FuncOp, size: int, repeats: Repeats) -> dict[SSAValue, set[SSAValue]]:
-    """The values with the same rows for each sample: constants, what is expanded to the batch, and what is computed from these alone.
+    """Return the values with the same rows for each sample: constants, what is expanded to the batch, and what is computed from these
+    alone.
 
     Each comes with the constants and expanded values that it follows from.
     """
@@ -83,7 +84,7 @@ class RepeatedRows:
 
     @cached_property
     def updated(self) -> frozenset[str]:
-        """Names of the parameters and states that a result updates."""
+        """The names of the parameters and states that a result updates."""
         results = [port for function in entry_functions(self.unit.module) for port in ports(function)[1]]
         return frozenset(port.updates for port in results if port.updates is not None)
 

@@ -16,7 +16,7 @@ from ttc.passes.nn_to_tile.shape import take
 
 @TO_TILE.rule("rotary_embedding")
 def lower_rotary_embedding(op: RotaryEmbeddingOp, low: FunctionLowering) -> SSAValue:
-    """x * cos + rotated * sin in tile.map; what is rotated is made by slices and a concat."""
+    """Lower a rotary embedding to x * cos + rotated * sin in tile.map; what is rotated is made by slices and a concat."""
     x = low.tile(op.x)
     rotated = _interleaved(x, low) if op.plain_attrs()["interleaved"] else _rotated(x, low)
     cos, sin = (low.tile(v, tile_of(x).fold if spec_of(v.type).shape == tile_of(x).shape else None) for v in (op.cos, op.sin))

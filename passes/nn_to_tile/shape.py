@@ -26,7 +26,7 @@ MAX_COPIES = 16
 
 @TO_TILE.rule("reshape")
 def lower_reshape(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.reshape, in the fold that its reader wants, or else that keeps the rows as they are."""
+    """Lower to tile.reshape, in the fold that its reader wants, or else that keeps the rows as they are."""
     x = low.tile(op.operands[0])
     shape, tile_ = spec_of(op.results[0].type).shape, tile_of(x)
     if shape == tile_.shape:
@@ -37,7 +37,7 @@ def lower_reshape(op: NNOp, low: FunctionLowering) -> SSAValue:
 
 @TO_TILE.rule("transpose")
 def lower_transpose(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.transpose, in the fold that its reader wants, or else one matrix for every leading dimension."""
+    """Lower to tile.transpose, in the fold that its reader wants, or else one matrix for every leading dimension."""
     perm = op.plain_attrs()["perm"]
     x = low.tile(op.operands[0])
     if perm == tuple(range(len(perm))):
@@ -50,7 +50,9 @@ TO_TILE.add("expand", lambda op, low: _broadcast(op, low))
 
 @TO_TILE.rule("repeat")
 def lower_repeat(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.broadcast where only dimensions of size 1 repeat, else tile.concat of copies, or of many a broadcast between reshapes."""
+    """Lower to tile.broadcast where only dimensions of size 1 repeat, else to tile.concat of copies, or of many a broadcast between
+    reshapes.
+    """
     repeats: tuple[int, ...] = op.plain_attrs()["repeats"]
     spec = spec_of(op.operands[0].type)
     if all(n == 1 or d == 1 for n, d in zip(repeats, spec.shape, strict=True)):
@@ -73,7 +75,7 @@ def _copies(x: SSAValue, axis: int, count: int, low: FunctionLowering) -> SSAVal
 
 @TO_TILE.rule("slice")
 def lower_slice(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.slice; accelerators have no kernel that runs backward."""
+    """Lower to tile.slice; accelerators have no kernel that runs backward."""
     attrs = op.plain_attrs()
     if low.unit.target.tile is not None and min(attrs["steps"], default=1) < 0:
         raise Declined("it runs backward")
@@ -102,7 +104,7 @@ def take(x: SSAValue, axis: int, start: int, size: int, low: FunctionLowering, s
 
 @TO_TILE.rule("concat")
 def lower_concat(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.concat, in the fold of the first operand that is computed."""
+    """Lower to tile.concat, in the fold of the first operand that is computed."""
     computed = [x for x in op.operands if low.leaf(x) is None] or list(op.operands)
     fold = low.fold(computed[0])
     return low.emit(tile.ConcatOp, *[low.tile(x, fold) for x in op.operands], axis=op.plain_attrs()["axis"])
@@ -110,7 +112,7 @@ def lower_concat(op: NNOp, low: FunctionLowering) -> SSAValue:
 
 @TO_TILE.rule("pad")
 def lower_pad(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """tile.pad with a constant; other margins are slices of x, one dimension after the other."""
+    """Lower to tile.pad with a constant; other margins are slices of x, one dimension after the other."""
     attrs = op.plain_attrs()
     x = low.tile(op.operands[0])
     if attrs["mode"] == "constant":
@@ -154,7 +156,7 @@ def _mirrored(x: SSAValue, axis: int, at: int, count: int, low: FunctionLowering
 
 @TO_TILE.rule("shape")
 def lower_shape(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """Return a literal: shapes are static here."""
+    """Lower the shape of a tensor to a literal: shapes are static here."""
     array = np.array(spec_of(op.operands[0].type).shape, np.int64)
     type_ = tensor_type(spec_of(op.results[0].type))
     leaf = ConstantOp.make((), {"value": LiteralAttr.of(array)}, (type_,), op.location)

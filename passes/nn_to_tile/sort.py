@@ -13,7 +13,7 @@ from ttc.passes.nn_to_tile.lowering import FunctionLowering
 
 @TO_TILE.rule("topk")
 def lower_topk(op: TopkOp, low: FunctionLowering) -> list[SSAValue]:
-    """tile.order for the places, and the elements there."""
+    """Lower topk to tile.order for the places, and a gather of the elements there."""
     low.require_rows()
     x = low.tile(op.x)
     places = low.emit(tile.OrderOp, x, like=op.indices, **op.plain_attrs())

@@ -22,9 +22,9 @@ from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows, keeps_samples, rep
 from ttc.passes.tile_to_netlist.layouts import divisors
 
 SLACK = 1.1
-"""How much more padded tiles a sample may cost for a smaller microbatch."""
+"""The ratio of padded tiles a sample up to which a smaller microbatch is taken."""
 SEQUENCES = 3
-"""Rank of a batch of sequences of rows."""
+"""The rank of a batch of sequences of rows."""
 SEQUENCE_ROWS = 128
 """Rows of the longest sequences of a microbatch below which products are too small to be shared among cores: 4 tiles."""
 
@@ -85,7 +85,7 @@ class StreamBatch(Pass):
 
 
 def batch_carriers(function: func.FuncOp, repeats: Callable[[LeafOp, int], bool] | None = None) -> tuple[set[SSAValue], str | None]:
-    """The values that carry the batch of a function, which is the first dimension of its first input, and why samples may depend on others.
+    """Return the values that carry the batch of a function, the first dimension of its first input, and why samples may depend on others.
 
     Nothing carries a batch of one.
 
@@ -129,7 +129,9 @@ def _empty(carried: set[SSAValue]) -> str | None:
 
 
 def microbatch(size: int, specs: list[Spec]) -> int:
-    """Samples a microbatch: the smallest divisor of the batch that wastes little tile padding, and has rows enough for many cores."""
+    """Return the samples of a microbatch: the smallest divisor of the batch that wastes little tile padding, and has rows enough for many
+    cores.
+    """
     samples = divisors(size)[::-1]
     cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in samples}
     least = min(cost.values())
@@ -147,7 +149,7 @@ def _padded_tiles(spec: Spec, size: int, samples: int) -> int:
 
 
 def resize_batch(function: func.FuncOp, carried: set[SSAValue], size: int, samples: int) -> None:
-    """Give every value that carries the batch its microbatch shape, by inferring all types anew; constants have theirs already.
+    """Give every value that carries the batch its microbatch shape, by inferring all types anew; constants must have theirs before.
 
     Args:
         carried: the values, as `batch_carriers` finds them.

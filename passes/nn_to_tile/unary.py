@@ -16,7 +16,7 @@ TO_TILE.add("identity", lambda op, low: low.tile(op.x))
 
 @TO_TILE.rule("cast")
 def lower_cast(op: CastOp, low: FunctionLowering) -> SSAValue:
-    """A cast between dtypes that the target holds alike, and whose values are the same in both, is nothing."""
+    """Lower a cast to a tile op, or to nothing between dtypes that the target holds alike, and whose values are the same in both."""
     x = low.tile(op.x)
     old, new = spec_of(op.x.type).dtype, spec_of(op.y.type).dtype
     if low.format(old) == low.format(new) and np.can_cast(old, new, "safe"):

@@ -115,6 +115,8 @@ def _border_values(function: func.FuncOp) -> Iterator[SSAValue]:
 
 
 def holds_scores(format_: str) -> bool:
-    """Whether a format keeps numbers of all sizes side by side: elements have exponents of their own, as wide as those of float32."""
+    """Return whether a format keeps numbers of all sizes side by side: elements have exponents of their own, as wide as those of
+    float32.
+    """
     found = format_named(format_)
     return not found.is_block and bool(np.isclose(found.round(LOWEST), LOWEST, rtol=0.01))

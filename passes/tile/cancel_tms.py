@@ -17,7 +17,7 @@ from ttc.passes.base import Pass, Rewriter, Unit
 
 Rule = Callable[[Any, Rewriter], SSAValue | None]
 REWRITES: RuleTable[tuple[Rule, ...]] = RuleTable("rewrites of a view")
-"""By mnemonic of the view: what may replace it, tried in this order."""
+"""What may replace a view, tried in this order, by mnemonic of the view."""
 REWRITES.refuse("it has another number of elements than its operand: no view undoes it", "broadcast", "slice", "pad")
 
 

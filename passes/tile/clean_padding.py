@@ -27,7 +27,7 @@ from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.paddings import CLEAN, Fill, Padding, after_function, is_matrix_of_one_number, is_number, padded, reordered, worst
 
 LOWEST = {"Float16": -6.0e4, "Bfp8": -6.0e4, "Bfp4": -6.0e4, "Bfp2": -6.0e4, "Lf8": -5.0e4, "Fp8_e4m3": -400.0}
-"""A number below all others that a format of five or fewer exponent bits holds; others: -1e38."""
+"""Numbers below all others that a format of at most five exponent bits holds; that of other formats is -1e38."""
 
 
 @record
@@ -220,7 +220,9 @@ class _Cleaner:
 
 
 PADDINGS: RuleTable[Callable[[_Cleaner, Any], Padding]] = RuleTable("padding of the result")
-"""By mnemonic of the tile ops that devices compute, but for those with steps, which expand-composites takes apart."""
+"""What the padding of a tile op's result holds, by mnemonic: of the ops that devices compute, but for those that expand-composites takes
+apart.
+"""
 PADDINGS.add_all(
     {
         "map": _Cleaner.map,

@@ -1,4 +1,4 @@
-"""Copies of what Buda's ops cannot read transposed."""
+"""The pass that copies what Buda's ops cannot read transposed."""
 
 from __future__ import annotations
 

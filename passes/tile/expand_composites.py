@@ -1,4 +1,4 @@
-"""Rewriting tile ops in the vocabulary of Buda netlists."""
+"""The pass that rewrites tile ops in the vocabulary of Buda netlists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fusing elementwise ops into regions."""
+"""The pass that fuses elementwise ops into regions."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Legal = Callable[[Any, Rewriter], "SSAValue | None"]
 Along = Callable[[int, tuple[int, int, int]], dict[str, Any]]
 
 LOWER_RANK: RuleTable[Legal] = RuleTable("way to lower the rank")
-"""By mnemonic, of ops that can have a higher rank: the value that replaces one, or None if its rank cannot be lowered."""
+"""What replaces an op that can have a higher rank, by mnemonic: the new value, or None if its rank cannot be lowered."""
 LOWER_RANK.refuse("its images have four dimensions", "conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d")
 LOWER_RANK.refuse("it has no kernel that minds", "reshape", "relayout", "to_host", "from_host")
 LOWER_RANK.refuse("it takes matrices", "sparse_matmul", "depthwise", "encoded_matmul", "tile_depthwise", "lookup", "topk")

@@ -39,7 +39,7 @@ CLEAN = Padding(Fill.ZERO, Fill.ZERO)
 KEEPING_ZERO = frozenset(
     {"abs", "add", "clip", "gelu", "gelu_tanh", "identity", "leaky_relu", "maximum", "mul", "relu", "sin", "sqrt", "sub", "tanh"}
 )
-"""Functions that are 0 where all operands are."""
+"""Functions whose result is 0 where all operands are 0."""
 UNBOUNDED = frozenset({"exp", "log", "reciprocal"})
 """Functions whose values may be out of range where their operand is any number."""
 
@@ -63,7 +63,9 @@ def padded(tile: Tile, padding: Padding) -> Padding:
 
 
 def after_function(fn: str, fills: Sequence[Fill]) -> Fill:
-    """Along one dimension, of an elementwise function of operands with such fills.  A product with zero is zero, whatever the factor."""
+    """Return what padding along one dimension holds after an elementwise function of operands with such fills; a product with zero is
+    zero.
+    """
     if fn == "mul" and Fill.ZERO in fills:
         return Fill.ZERO
     worst = max(fills)
@@ -73,11 +75,11 @@ def after_function(fn: str, fills: Sequence[Fill]) -> Fill:
 
 
 def worst(paddings: Sequence[Padding]) -> Padding:
-    """Return what holds for all of several values, laid on each other."""
+    """Return the fill that holds for all of several values, laid on each other."""
     return Padding(max(p.rows for p in paddings), max(p.columns for p in paddings))
 
 
 def reordered(source: Tile, result: Tile, padding: Padding) -> Padding:
-    """After a view that keeps the order of elements: matrices of the same size keep their padding."""
+    """Return the padding after a view that keeps the order of elements: matrices of the same size keep theirs."""
     same = source.matrix()[1:] == result.matrix()[1:]
     return padding if same else Padding(max(padding.rows, Fill.LOOSE), max(padding.columns, Fill.LOOSE))

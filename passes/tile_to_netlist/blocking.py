@@ -19,11 +19,11 @@ from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused
 from ttc.runtime.perf.base import OpView, Share
 
 DEEP_SHARE = 0.6
-"""Part of L1 that deep K blocks may take: the rest is for what waits where paths join."""
+"""The share of L1 that deep K blocks may take: the rest is for what waits where paths join."""
 SELECTION_SHARE = 0.9
 """The share of L1 that the source of a selection of rows may take."""
 DEEP, SHALLOW = (512, 256, 128, 32, 16), (4, 2, 1)
-"""Tiles of K that a product takes at a time where L1 has room for more than usual, and where it has not."""
+"""Tiles of K that a product takes at a time: more than usual, where L1 has room, and fewer, where it has not."""
 
 
 @record
@@ -80,14 +80,14 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """`4 x 2`, and how the cores take it."""
+        """The candidate as text: `4 x 2`, and how the cores take it."""
         steps = f", {self.blocking.t} steps" if self.blocking.t > 1 else ""
         return f"{self.rows} x {self.cols}{steps}{', weights held' if self.held_bytes else ''}"
 
 
 @record
 class Blockings:
-    """What was found for an op.
+    """What was found for an op: its candidates, or what keeps it from having any.
 
     Args:
         all: candidates by growing core count and time.
@@ -103,7 +103,7 @@ class Blockings:
 
 
 def candidates(view: OpView, target: Target) -> list[Candidate]:
-    """Candidates by growing core count, each faster than all smaller ones.  Raises E0502 if not even one core suffices."""
+    """Return candidates by growing core count, each faster than all smaller ones. Raises E0502 if not even one core suffices."""
     return list(find(BlockingSubject(view), target).front)
 
 
@@ -134,7 +134,7 @@ def find(subject: BlockingSubject, target: Target) -> Blockings:
 
 
 def possible_grids(subject: BlockingSubject, target: Target) -> list[tuple[int, int]]:
-    """Grids that the op could have with all that is asked but the grid itself, or else with nothing asked."""
+    """Return the grids that the op could have with all that is asked but the grid itself, or else with nothing asked."""
     limits = subject.limits
     for asked in (replace(limits, grid=None), PlacementLimits(layouts=limits.layouts, thorough=limits.thorough)):
         if asked == limits:
@@ -159,7 +159,9 @@ def _front(found: Sequence[Candidate]) -> list[Candidate]:
 
 @record(slots=True)
 class Way:
-    """Rows and columns of a step in tiles, and how operands are had: read several times, held over microbatches, kept over columns."""
+    """A way to compute a step: its rows and columns in tiles, and how operands are had: read several times, held over microbatches, kept
+    over columns.
+    """
 
     rows: int
     cols: int
@@ -199,7 +201,7 @@ class Fitter:
     template: CostTemplate
 
     def fit(self, layout: GridLayout) -> Sequence[Candidate] | TooLarge:
-        """Candidates in which a core's share fits L1, at most one of each family of ways; the least need if there are none.
+        """Return candidates in which a core's share fits L1, at most one of each family of ways; the least need if there are none.
 
         As few steps as fit: rows are cut first, then columns where the op allows it.  An op whose window or whole rows fit in no step
         reads its input several times.
@@ -224,7 +226,7 @@ class Fitter:
         return least
 
     def tries(self, family: Sequence[Way]) -> Iterator[tuple[int, Way]]:
-        """Ways with the tiles of K at a time: all ways with as many as usual, and if none fits, products with fewer and fewer."""
+        """Yield ways with the tiles of K at a time: all ways with as many as usual, and if none fits, products with fewer and fewer."""
         asked = self.subject.limits.inner
         yield from ((asked or MAX_INNER, way) for way in family)
         if asked is None and self.subject.view.op in WITH_INNER:
@@ -293,6 +295,6 @@ def dst_tiles(accumulate: str, target: Target) -> int:
 
 @lru_cache(maxsize=4096)
 def ublock_of(rows: int, cols: int, limit: int) -> tuple[int, int]:
-    """Rows and columns of the largest micro block that divides a step and has at most `limit` tiles; the widest of equal ones."""
+    """Return rows and columns of the largest micro block that divides a step and has at most `limit` tiles; the widest of equal ones."""
     wide = ((largest_divisor(rows, limit // cols_), cols_) for cols_ in range(min(cols, limit), 0, -1) if cols % cols_ == 0)
     return max(wide, key=lambda block: (block[0] * block[1], block[1]))

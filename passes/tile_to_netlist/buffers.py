@@ -19,14 +19,14 @@ from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.runtime.perf.base import OpView
 
 SELECTION_TILES = 32
-"""Tiles of a selection of rows that differ from each other, at most: one pattern comes again and again."""
+"""The most tiles of a selection of rows that differ from each other: one pattern comes again and again."""
 MAX_INNER = 8
-"""Tiles of the inner dimension that a matmul keeps in L1 at a time, as long as nobody asks for more."""
+"""The most tiles of the inner dimension that a matmul keeps in L1 at a time, as long as nobody asks for more."""
 
 
 @record(frozen=False)
 class Need:
-    """What a rule sees and fills.
+    """The buffers that an op needs: what a rule of buffers sees of the op, and what it fills in.
 
     Args:
         view: the op.
@@ -57,22 +57,22 @@ class Need:
         self.buffers.append(Buffer(role, tiles, self.tile_bytes(type_.format), copies))
 
     def add_out(self) -> None:
-        """The double-buffered block of the result."""
+        """Add the double-buffered block of the result."""
         self.add("out", self.rows * self.cols, self.view.result)
 
     def add_intermediate(self, tiles: int) -> None:
-        """A block of partial results."""
+        """Add a block of partial results."""
         self.buffers.append(Buffer("intermed", tiles, self.tile_bytes(self.view.intermediate), 1))
 
     def tile_bytes(self, format_: str) -> int:
         return _tile_bytes(format_, self.alignment)
 
     def all_cols(self) -> int:
-        """Tile columns of the core's share, all steps."""
+        """The tile columns of the core's share, in all steps."""
         return self.cols if self.share is None else self.share[1]
 
     def add_columns(self, index: int, operand: TensorType) -> None:
-        """A row that is applied to every row of the result: it stays."""
+        """Add a row that is applied to every row of the result, and so stays in L1."""
         self.add(f"in{index}", self.all_cols(), operand, 1)
 
 
@@ -91,7 +91,7 @@ def tile_dims(type_: TensorType) -> tuple[int, int, int]:
 Rule = Callable[[Need], None]
 BUFFERS: RoleTable[Rule] = RoleTable("the buffers")
 WHOLE_ROWS = frozenset(name for name, fact in facts().items() if fact.role is Role.NORMALIZATION)
-"""Ops whose core reduces along the columns it holds; partial results of a row of cores are combined."""
+"""Ops whose core reduces along the columns that it holds; partial results of a row of cores are combined."""
 
 WITH_WEIGHTS = frozenset({"matmul", "conv2d", "conv_transpose2d"})
 """Products: ops whose second operand can be held in L1, and whose first can be kept there while its columns pass."""
@@ -111,7 +111,7 @@ def fill(need: Need) -> Need:
 
 @BUFFERS.rule(Role.VIEW, Role.MOVEMENT, Role.GATHER, Role.ELEMENTWISE, Role.CONVERSION, "topk", "encoded_matmul", "tile_depthwise")
 def buffers_copy(need: Need) -> None:
-    """Elementwise and data movement: a block of each operand, as far as the operand has that many tiles."""
+    """Size the buffers of elementwise ops and data movement: a block of each operand, as far as the operand has that many tiles."""
     for index, operand in enumerate(need.view.operands):
         if operand is not None:
             t, rows, cols = operand.tile_dims()
@@ -121,7 +121,9 @@ def buffers_copy(need: Need) -> None:
 
 @BUFFERS.rule("matmul")
 def buffers_matmul(need: Need) -> None:
-    """Two K-blocks of rows of the left operand and of columns of the right one; a block of partial sums if K takes several."""
+    """Size the buffers of a product: two K-blocks of rows of the left operand and columns of the right one; partial sums if K takes
+    several.
+    """
     left = need.view.operand(0)
     k_tiles = -(-(left.shape[-2] if need.view.attrs.get("transpose_a") else left.shape[-1]) // 32)
     products = left.shape[-3] if need.view.attrs.get("accumulate") else 1
@@ -130,7 +132,7 @@ def buffers_matmul(need: Need) -> None:
 
 @BUFFERS.rule("sparse_matmul")
 def buffers_sparse_matmul(need: Need) -> None:
-    """A K-block of rows of the activations; partial sums, and those tiles of the selection that differ."""
+    """Size the buffers of a selection: a K-block of rows of the activations, partial sums, and those tiles of the selection that differ."""
     source = need.view.operand(0)
     t, rows, _ = source.tile_dims()
     inner = next(d for d in range(min(need.inner_limit, max(t * rows, 1)), 0, -1) if t * rows % d == 0)
@@ -142,7 +144,7 @@ def buffers_sparse_matmul(need: Need) -> None:
 
 @BUFFERS.rule("depthwise")
 def buffers_depthwise(need: Need) -> None:
-    """The block of one tap at a time, the weights as a diagonal tile a tap, and partial sums.
+    """Size the buffers of a depthwise product: the block of one tap at a time, the weights as a diagonal tile a tap, and partial sums.
 
     Weights of all taps stay, or are read again for each block, a tap at a time.
     """
@@ -163,7 +165,8 @@ def buffers_depthwise(need: Need) -> None:
 
 @BUFFERS.rule("conv2d")
 def buffers_conv2d(need: Need) -> None:
-    """Rows of the image under the block with their halo (or, read again for each tap, the pixels of one tap), a K-block at a time.
+    """Size the buffers of a convolution: image rows under the block with their halo (or, read again for each tap, one tap's pixels), by
+    K-blocks.
 
     Weights of a tap and K-block.
     """
@@ -228,7 +231,7 @@ def _multiply(need: Need, rows_in: int, block_limit: int, k_tiles: int) -> None:
 
 @BUFFERS.rule("max_pool2d", "avg_pool2d")
 def buffers_max_pool2d(need: Need) -> None:
-    """Rows of the image under the block with their halo (or, read again for each tap, the pixels of one tap)."""
+    """Size the buffers of a pool: image rows under the block with their halo (or, read again for each tap, the pixels of one tap)."""
     image = need.view.operand(0)
     kernel = _ints(need.view.attrs.get("kernel"), (1, 1))
     stride = _ints(need.view.attrs.get("strides"), (1, 1))
@@ -241,7 +244,7 @@ def buffers_max_pool2d(need: Need) -> None:
 
 @BUFFERS.rule(Role.NORMALIZATION)
 def buffers_softmax(need: Need) -> None:
-    """The block itself, a copy of it, and the row statistics; read again, the block is part of a row."""
+    """Size the buffers of ops on rows: the block itself, a copy of it, and the row statistics; read again, the block is part of a row."""
     need.add("in0", need.rows * need.cols, need.view.operand(0))
     for index, operand in enumerate(need.view.operands[1:], 1):
         if operand is not None:
@@ -252,7 +255,7 @@ def buffers_softmax(need: Need) -> None:
 
 @BUFFERS.rule("attention")
 def buffers_attention(need: Need) -> None:
-    """Rows of q, a K-block of keys and values at a time with running statistics, and a block of the mask."""
+    """Size the buffers of attention: rows of q, a K-block of keys and values at a time with running statistics, and a block of the mask."""
     query, key, value = (need.view.operand(i) for i in range(3))
     depth, keys = -(-query.shape[-1] // 32), min(-(-key.shape[-2] // 32), MAX_INNER)
     need.add("in0", need.rows * depth, query)
@@ -266,7 +269,7 @@ def buffers_attention(need: Need) -> None:
 
 @BUFFERS.rule("reduce")
 def buffers_reduce(need: Need) -> None:
-    """Blocks of the operand pass through; partial results stay."""
+    """Size the buffers of a reduction: blocks of the operand pass through; partial results stay."""
     operand = need.view.operand(0)
     need.add("in0", need.rows * max(need.cols, 1), operand)
     need.add_intermediate(need.rows * need.cols)

@@ -18,7 +18,7 @@ from ttc.runtime.perf.reads import reads_of
 
 @record(slots=True)
 class Streams:
-    """cycles: of the slowest stream, or of all that enter a core together.
+    """The time of the streams that feed a core.  cycles: of the slowest one, or of all that enter a core together.
 
     held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch.
     """
@@ -87,7 +87,9 @@ class Costs:
 
 @record
 class CostTemplate:
-    """op: one whose only work is the main op, reading its operands as they are; operands: which of them each of its inputs is."""
+    """A netlist op to be costed.  op: its only work is the main op, reading its operands as they are; operands: which of them each of its
+    inputs is.
+    """
 
     op: Op
     operands: tuple[int, ...]

@@ -21,7 +21,7 @@ Window = tuple[int, int]
 
 @record
 class EpochRange:
-    """Ops from `begin` on, placed.  cycles: estimated, of the whole epoch and the switch to it."""
+    """An epoch of the ops from `begin` on, placed.  cycles: estimated, of the whole epoch and the switch to it."""
 
     begin: int
     ops: tuple[Placed, ...]
@@ -29,7 +29,7 @@ class EpochRange:
 
 
 def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[EpochRange]:
-    """Epochs of consecutive ops for the least estimated time of the run.  judge: says what an epoch costs; None: the quick estimate.
+    """Return epochs of consecutive ops for the least estimated time of the run.  judge: says what an epoch costs; None: the quick estimate.
 
     Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
     a cut is chosen its rectangles are packed, and the cuts are chosen anew with the time that this gives, until all chosen ones are packed.

@@ -13,7 +13,7 @@ Reads = tuple[tuple[int, int, float], ...]
 
 @record(slots=True)
 class ForkMember:
-    """An op of an epoch, as waiting depends on it.
+    """What waiting at forks depends on of an op of an epoch.
 
     Args:
         reads: (number of an op before it in the epoch, operand, tiles a microbatch on one core).
@@ -43,14 +43,14 @@ class Wait:
 
 @record(slots=True)
 class Shortage:
-    """An op whose L1, with that of the source, does not hold what waits for it.  bytes: that it would have to have, all cores together."""
+    """An op that lacks L1, with its source, for what waits for it.  bytes: that it would have to have, all cores together."""
 
     reader: int
     bytes: int
 
 
 def waits(members: Sequence[ForkMember]) -> list[Wait]:
-    """Every read that comes before another read of the same op."""
+    """Return every read that comes before another read of the same op."""
     out: list[float] = []
     found: list[Wait] = []
     for number, member in enumerate(members):
@@ -62,7 +62,7 @@ def waits(members: Sequence[ForkMember]) -> list[Wait]:
 
 
 def buffered(members: Sequence[ForkMember], margin: float) -> tuple[list[tuple[Buffer, ...]], list[Shortage]]:
-    """Buffers of every op, those on shorter paths enlarged to hold what waits, as far as L1 of reader and source has room.
+    """Return the buffers of every op, those on shorter paths enlarged to hold what waits, as far as L1 of reader and source has room.
 
     margin: microbatches on top of what waits, so that the source need not wait in turn.
     """
@@ -83,12 +83,12 @@ def buffered(members: Sequence[ForkMember], margin: float) -> tuple[list[tuple[B
 
 
 def held(buffers: Sequence[Buffer], role: str, tiles: float) -> float:
-    """Microbatches that a buffer holds.  tiles: of one microbatch."""
+    """Return how many microbatches a buffer holds.  tiles: of one microbatch."""
     return sum(b.tiles * b.copies for b in buffers if b.role == role) / max(tiles, 1)
 
 
 def enlarge(buffers: list[Buffer], role: str, tiles: float, microbatches: float, free: int) -> tuple[float, int]:
-    """Add copies to a buffer for so many microbatches, as far as bytes are free; microbatches gained, and bytes left."""
+    """Add copies to a buffer for so many microbatches, as far as bytes are free; returns the microbatches gained, and the bytes left."""
     index = next((i for i, b in enumerate(buffers) if b.role == role), None)
     if index is None or microbatches <= 0:
         return 0.0, free

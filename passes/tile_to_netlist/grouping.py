@@ -74,7 +74,7 @@ def computed(value: SSAValue, is_view: Callable[[Operation], bool]) -> bool:
 
 
 def segments(found: Sequence[OpGroup]) -> list[list[OpGroup]]:
-    """Groups in an order that keeps dependences, cut where execution changes between device and host, with few changes.
+    """Return groups in an order that keeps dependences, cut where execution changes between device and host, with few changes.
 
     Everything that can run on the side at hand runs before the side changes.
     """

@@ -12,7 +12,7 @@ from ttc.dialects.netlist.sizes import dealt
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 
 WORTH = 0.95
-"""What part of the work of a core on fewer cores more of them must leave, to be looked at."""
+"""The share of a core's work that may remain on more cores for them to be looked at."""
 
 
 @record(slots=True)
@@ -30,7 +30,7 @@ class GridLayout:
 
 
 def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits) -> Iterator[GridLayout]:
-    """Every useful way for a result to lie on a grid, upright or on its side.
+    """Return every useful way for a result to lie on a grid, upright or on its side.
 
     dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
     padding; others spread matrices over parts of the grid too, or the rows of one that has few columns.
@@ -47,9 +47,7 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits)
 
 
 def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits) -> list[GridLayout]:
-    """Return the layouts that leave least to do for a core, among those on as many cores, the squarest first, if it is less than on fewer
-    cores.
-    """
+    """Return, by number of cores, the squarest of the layouts that leave least to do for a core, if that is less than on fewer cores."""
     by_cores: dict[int, list[GridLayout]] = {}
     for layout in layouts(dims, target, limits):
         by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
@@ -107,7 +105,7 @@ def _even_splits(tiles: int, limit: int) -> tuple[tuple[int, int], ...]:
 
 
 def splits(tiles: int, limit: int) -> Iterator[tuple[int, int]]:
-    """(cores, tiles a core) for every useful way to spread tiles along one side of the grid, no core without work."""
+    """Return (cores, tiles a core) for every useful way to spread tiles along one side of the grid, no core without work."""
     return iter(_splits(tiles, limit))
 
 

@@ -35,7 +35,7 @@ from ttc.passes.tile_to_netlist.weights import Keys, key_of
 
 NAME = re.compile(r"[^A-Za-z0-9_]+")
 MAX_STEM = 256
-"""Characters of a source's name that names of the netlist keep: those of ops and queues have limits, and nobody reads longer ones."""
+"""The most characters of a source's name that names of ops and queues keep, which have limits themselves."""
 
 
 @record

@@ -44,7 +44,7 @@ EFFORTS = (
 
 
 FEW = 16
-"""Microbatches up to which the first one through a pipeline counts for much."""
+"""The number of microbatches up to which the first one through a pipeline counts for much."""
 
 
 @record
@@ -66,7 +66,7 @@ class PackingVerdict:
 
 
 Judge = Callable[[int, Sequence[Placed]], PackingVerdict]
-"""Number of the first op and ops of an epoch, packed -> what it takes."""
+"""Says what an epoch takes: from the number of its first op and its ops, packed."""
 
 
 @record
@@ -79,7 +79,7 @@ class Packer:
     judge: Judge | None
 
     def settle(self, begin: int, end: int) -> PackingVerdict | None:
-        """Return the ops of an epoch at their places, and what it takes; None if they do not fit on the grid."""
+        """Return the ops of an epoch at their places, and what the epoch takes; None if they do not fit on the grid."""
         placed = self.pack(begin, end)
         if placed is None:
             return None
@@ -95,7 +95,7 @@ class Packer:
         return best
 
     def judged(self, begin: int, placed: tuple[Placed, ...]) -> PackingVerdict:
-        """Packed ops with the buffers and the time that the judge gives, or else by the estimate."""
+        """Return packed ops with the buffers and the time that the judge gives, or else by the estimate."""
         if self.judge is not None:
             return self.judge(begin, placed)
         end = begin + len(placed)
@@ -148,7 +148,7 @@ class Packer:
         return placed
 
     def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
-        """Return all ops packed anew with one of them on a few more cores; None if there are not enough, or they do not lie as it takes."""
+        """Return all ops packed anew with one of them on a few more cores; None if there are not enough, or they cannot be placed so."""
         now = placed[index].candidate
         options = [c for c in self.problem.nodes[begin + index].found.front if c.busy < now.busy and c.cores <= now.cores + free]
         for candidate in options[: self.effort.shapes]:
@@ -160,7 +160,7 @@ class Packer:
         return None
 
     def settings(self, begin: int, end: int) -> Iterator[tuple[Family, int]]:
-        """Settings of all families under which the cores suffice, by the time they give."""
+        """Yield the settings of all families under which the cores suffice, by the time they give."""
         ranked: list[tuple[float, int, int]] = []
         for number, family in enumerate(self.families):
             times = family.times(self.problem, begin, end - begin)[-1]

@@ -29,7 +29,7 @@ def pack(sizes: Sequence[Shape], rows: int, cols: int) -> list[Grid] | None:
 
 
 def pack_requests(requests: Sequence[Request], rows: int, cols: int) -> list[tuple[int, Grid]] | None:
-    """For each request the number of the shape that was taken and its place, none overlapping, or None if this method finds none.
+    """Return for each request the number of the shape taken and its place, none overlapping, or None if this method finds none.
 
     Requests with a start come first.  The others go by one order after another until all fit, each at the first free spot in row-major
     order, upright or else transposed.

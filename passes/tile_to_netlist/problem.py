@@ -41,7 +41,7 @@ class ProblemNode:
 
 @record
 class QueueTraffic:
-    """Bytes that an epoch reads from queues and writes to them for each microbatch, besides weights."""
+    """The bytes that an epoch reads from queues and writes to them for each microbatch, besides weights."""
 
     read_bytes: int
     write_bytes: int
@@ -75,12 +75,12 @@ class Problem:
 
     @property
     def holds(self) -> bool:
-        """Whether L1 holds weights from before the first microbatch on; for one alone they come while the ops before theirs compute."""
+        """Return whether L1 holds weights from before the first microbatch on; for a single one they come while earlier ops compute."""
         return self.input_count > 1
 
     @cached_property
     def last_reader(self) -> list[int]:
-        """For each op the number of the last op that reads its result; its own where none does."""
+        """The number, for each op, of the last op that reads its result; its own where none does."""
         last = list(range(len(self.nodes)))
         for number, node in enumerate(self.nodes):
             for source in node.reads:
@@ -89,7 +89,7 @@ class Problem:
 
     @cached_property
     def cycles_per_byte(self) -> float:
-        """Cycles of DRAM, or the links from it, for a byte that all channels share in."""
+        """The cycles that DRAM, or the links from it, takes for a byte that all channels share in."""
         return stream_load(self.rates, self.dram_stream(1 << 20)).cycles / (1 << 20)
 
     def dram_stream(self, size: float) -> Stream:
@@ -113,7 +113,7 @@ class Problem:
         return found
 
     def time(self, chosen: Sequence[Candidate], traffic: QueueTraffic) -> float:
-        """Estimated cycles of an epoch of these candidates, the switch to it included."""
+        """Return the estimated cycles of an epoch of these candidates, the switch to it included."""
         streamed = sum(c.streamed_bytes for c in chosen)
         held = sum(c.held_bytes for c in chosen)
         before, beside = (held, streamed) if self.holds else (0, streamed + held)

@@ -12,7 +12,7 @@ from ttc.passes.tile_to_netlist.limits import Pair, PlacementLimits
 from ttc.runtime.perf.base import OpView
 
 LISTED = 8
-"""Divisors that an error names."""
+"""The most divisors that an error names."""
 
 
 @record(slots=True)
@@ -26,7 +26,7 @@ class TooLarge:
 
 
 def too_large(view: OpView, refused: Sequence[TooLarge], target: Target) -> Error:
-    """E0502: no grid leaves cores with a share that fits L1, in however small steps."""
+    """Return an E0502 that says that no grid leaves cores with a share that fits L1, in however small steps."""
     least = min(refused, key=lambda r: r.need_bytes)
     over = least.need_bytes / target.l1_usable_bytes
     message = (
@@ -38,7 +38,7 @@ def too_large(view: OpView, refused: Sequence[TooLarge], target: Target) -> Erro
 
 
 def refused_rule(view: OpView, limits: PlacementLimits, refused: Sequence[TooLarge], target: Target, possible: Sequence[Pair]) -> Error:
-    """E0504: no candidate is as rules ask.  possible: grids of candidates without the rules."""
+    """Return an E0504 that says that no candidate is as rules ask.  possible: grids of candidates without the rules."""
     wanted = limits.grid or (1, 1)
     near = min(possible, key=lambda grid: (abs(grid[0] - wanted[0]) + abs(grid[1] - wanted[1]), grid), default=None)
     hint = None if near is None else f"the nearest grid that is possible: {near[0]} x {near[1]}"
@@ -64,7 +64,7 @@ def _reason(view: OpView, limits: PlacementLimits, refused: Sequence[TooLarge], 
 
 
 def refused_inner(view: OpView, limits: PlacementLimits, depth: int) -> Error:
-    """E0504: the inner dimension is not cut as a rule asks.  depth: of it in tiles; 0: the op has none."""
+    """Return an E0504 that says that the inner dimension is not cut as a rule asks.  depth: of it in tiles; 0: the op has none."""
     if depth == 0:
         return Error("E0504", f"{view.op} has no inner dimension to cut as asked ({limits.text})", hint="leave out u_kt")
     asked = limits.inner or 1

@@ -14,7 +14,7 @@ from ttc.passes.tile_to_netlist.problem import Problem
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 IMPOSSIBLE = 1 << 40
-"""Cores of an op that cannot keep a pace."""
+"""The number of cores that stands for an op that cannot keep a pace."""
 
 
 @record
@@ -45,7 +45,9 @@ class Family:
         return [self.fronts[i][self.picks[i, setting]] for i in range(begin, end)]
 
     def times(self, problem: Problem, begin: int, ends: int) -> Floats:
-        """Estimated cycles of the epochs that begin with an op, by number of ops (row) and setting; inf where cores do not suffice."""
+        """Return the estimated cycles of epochs that begin with an op, by number of ops (row) and setting; inf where cores do not
+        suffice.
+        """
         rows = slice(begin, begin + ends)
         traffic = np.array([(t.read_bytes + t.write_bytes) for t in problem.traffic(begin, ends)], np.float64)
         held = np.cumsum(self.held[rows], axis=0) * problem.cycles_per_byte
@@ -60,7 +62,9 @@ class Family:
 
 
 def paced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:
-    """Every op takes the fewest cores with which it keeps a pace: cycles a microbatch.  Paces: those that candidates have."""
+    """Return the family in which every op takes the fewest cores that keep a pace, in cycles a microbatch: those paces that candidates
+    have.
+    """
     paces = thinned(sorted({c.busy for front in fronts for c in front}), settings)
     picks = np.zeros((len(fronts), len(paces)), np.int64)
     possible = np.zeros(picks.shape, np.bool_)
@@ -73,7 +77,9 @@ def paced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:
 
 
 def priced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:
-    """Every op takes the candidate with the least of cycles and cores at a price in cycles a core, from dear to cheap."""
+    """Return the family in which every op takes the candidate with the least of cycles and cores, at prices in cycles a core, from dear to
+    cheap.
+    """
     dearest = max((front[0].busy for front in fronts), default=1)
     prices = np.geomspace(max(dearest, 2), 1.0, settings)
     picks = np.zeros((len(fronts), settings), np.int64)
@@ -84,7 +90,7 @@ def priced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:
 
 
 def thinned(values: Sequence[int], count: int) -> Ints:
-    """At most so many of growing values, the first and the last among them, the others at equal ratios."""
+    """Return at most so many of growing values, the first and the last among them, the others at equal ratios."""
     array = np.array(values, np.int64)
     if len(array) <= count:
         return array

@@ -26,7 +26,7 @@ def key_of(op: LeafOp) -> str:
 
 @record(frozen=False)
 class Keys:
-    """Gives leaves their keys.  An archive holds a key in one format, so a second format of a weight is a tensor derived from it."""
+    """Gives leaves their keys.  As an archive holds a key in one format, a second format of a weight is a tensor derived from it."""
 
     unit: Unit
     formats: dict[str, str] = field(default_factory=dict)

@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from ttc.passes.tile.expand.expansion import Rule
 
 EXPANSIONS: RuleTable[Rule] = RuleTable("expansion", __name__)
-"""By mnemonic of the tile op that is expanded."""
+"""What expands a composite tile op, by its mnemonic."""

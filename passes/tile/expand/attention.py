@@ -11,14 +11,16 @@ from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.reduce import reduced
 
 LOWEST = {"Float32": -3.4028234663852886e38, "Float16_b": -3.3895313892515355e38, "Float16": -65504.0}
-"""By format of the scores: what stands for -inf where a row has no finite score."""
+"""The number that stands for -inf where a row has no finite score, by the format of the scores."""
 LEAST_SUM = 0.5
-"""Below every sum of exponentials of a row with a finite score, one of which is 1."""
+"""A number below every sum of exponentials of a row with a finite score, one of which is 1."""
 
 
 @EXPANSIONS.rule("attention")
 def expand_attention(op: AttentionOp, to: Expansion) -> SSAValue:
-    """Products, scaled and masked, their exponentials times v, and the division by their sum last, on the smaller matrix."""
+    """Expand attention into scaled, masked products, their exponentials times v, and a division by their sum last, on the smaller
+    matrix.
+    """
     attrs = op.plain_attrs()
     scores = to.map("mul", to.matmul(op.q, op.k, transpose_b=True), float(attrs["scale"]))
     if op.mask is not None:

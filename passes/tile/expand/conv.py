@@ -37,7 +37,7 @@ Product: TypeAlias = "Callable[..., SSAValue]"
 
 @EXPANSIONS.rule("conv2d")
 def expand_conv2d(op: Conv2dOp, to: Expansion) -> SSAValue:
-    """Depthwise: one weight a channel and tap; else matrices of weights, a stack of them a group."""
+    """Expand a convolution: if depthwise with one weight a channel and tap, else with matrices of weights, a stack of them a group."""
     attrs = op.plain_attrs()
     moves = windows(tile_of(op.w).shape[:2], attrs["strides"], attrs["pads"], attrs["dilations"])
     taps = windows_of(tile_of(op.x).shape[:3], to.result.shape[1:3], moves)

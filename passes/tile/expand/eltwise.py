@@ -16,7 +16,7 @@ from ttc.passes.tile.expand.functions import FUNCTIONS, truncated, truth
 
 @EXPANSIONS.rule("map")
 def expand_map(op: MapOp, to: Expansion) -> SSAValue:
-    """Return the function in terms of others; what has no such terms runs on the host."""
+    """Express an elementwise function by others; one that cannot be expressed so runs on the host."""
     attrs = op.plain_attrs()
     function = FUNCTIONS.get(attrs["fn"])
     if function is None:
@@ -27,7 +27,7 @@ def expand_map(op: MapOp, to: Expansion) -> SSAValue:
 
 @EXPANSIONS.rule("cast")
 def expand_cast(op: CastOp, to: Expansion) -> SSAValue:
-    """Only the format changes, once the value is what the source's cast gives."""
+    """Expand a cast: only the format changes, once the value is what the source's cast gives."""
     x, wanted = op.x, str(op.plain_attrs().get("to"))
     held = FORMATS[tile_of(x).format]
     if {tile_of(x).format, to.result.format} & UNSIGNED or (wanted == "bool" and not held.is_float):

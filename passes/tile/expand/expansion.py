@@ -55,7 +55,7 @@ class Expansion:
         return self.rewriter.insert(self.op, kind.build(*operands, location=self.location, **attrs)).results[0]
 
     def map(self, fn: str, *xs: SSAValue | float, format: str | None = None, **values: Any) -> SSAValue:
-        """fn of tiles and numbers, in a format (default: Float32 where the tiles are of floating point and the target has it)."""
+        """Return fn of tiles and numbers, in a format (default: Float32 where the tiles are of floating point and the target has it)."""
         first = tile_of(next(x for x in xs if isinstance(x, SSAValue)))
         format = format or self.exact(first.format)
         operands = [x if isinstance(x, SSAValue) else self.number(x, format) for x in xs]
@@ -66,7 +66,7 @@ class Expansion:
         return self.emit(MapOp, *operands, format=format, fold=fold, fn=fn, names=names, values=found)
 
     def number(self, value: float, format_: str) -> SSAValue:
-        """A literal scalar, in Float32 where a narrower format of floating point is given and the target has it."""
+        """Return a literal scalar, in Float32 where a narrower format of floating point is given and the target has it."""
         format_ = self.exact(format_)
         array = np.array(value, FORMATS[format_].compute)
         type_ = tile_type(Tile((), format_, self.unit.target.tile))
@@ -77,7 +77,7 @@ class Expansion:
         return self.emit(BroadcastOp, self.number(value, format_), shape=tuple(shape), fold=1)
 
     def reshape(self, x: SSAValue, shape: Sequence[int], fold: int = 1) -> SSAValue:
-        """x in another shape and fold; x itself if nothing changes."""
+        """Return x in another shape and fold; x itself if nothing changes."""
         tile = tile_of(x)
         wanted = tile.with_(fold=fold).shaped(tuple(shape))
         if tile == wanted:
@@ -87,12 +87,12 @@ class Expansion:
         return self.emit(ReshapeOp, x, shape=wanted.shape, fold=wanted.fold)
 
     def move(self, x: SSAValue, shape: Sequence[int], fold: int) -> SSAValue:
-        """x with its rows in other tiles, by a sparse matmul."""
+        """Return x with its rows in other tiles, by a sparse matmul."""
         rows = (prod(shape[:-1]),)
         return self.emit(SparseMatmulOp, x, shape=tuple(shape), fold=fold, **along(rows, rows).attrs())
 
     def matrices(self, x: SSAValue) -> SSAValue:
-        """x as [t, rows, columns]: a view."""
+        """Return x as [t, rows, columns]: a view."""
         return self.reshape(x, tile_of(x).matrix())
 
     def swap(self, x: SSAValue) -> SSAValue:
@@ -107,13 +107,13 @@ class Expansion:
         return self.emit(SparseMatmulOp, x, shape=tuple(shape), fold=fold, **selection.attrs())
 
     def matmul(self, a: SSAValue, b: SSAValue, bias: SSAValue | None = None, *, fold: int = 1, **attrs: Any) -> SSAValue:
-        """a @ b, in Float32 where the target has it unless a format is given."""
+        """Return a @ b, in Float32 where the target has it unless a format is given."""
         format_ = attrs.pop("format", None) or self.exact(tile_of(a).format)
         given = {"transpose_a": False, "transpose_b": False} | attrs
         return self.emit(MatmulOp, a, b, bias, format=format_, fold=fold, **given)
 
     def fit(self, x: SSAValue) -> SSAValue:
-        """x in the type of the result to replace: shape, fold, and format."""
+        """Return x in the type of the result to replace: shape, fold, and format."""
         wanted = self.result
         x = self.reshape(x, wanted.shape, wanted.fold)
         if tile_of(x).format == wanted.format:
@@ -130,7 +130,7 @@ class Expansion:
         return owner.value.array.item()
 
     def in_fold(self, x: SSAValue, fold: int) -> SSAValue:
-        """x in another fold: a weight is stored in it."""
+        """Return x in another fold: a weight is stored in it."""
         leaf, tile = x.owner, tile_of(x)
         if not isinstance(leaf, LeafOp) or tile.fold == fold:
             return self.reshape(x, tile.shape, fold)

@@ -22,27 +22,27 @@ from ttc.passes.declined import Declined
 from ttc.passes.tile.expand.expansion import Expansion
 
 HUGE = 2.0**127
-"""Brings every normal number to at least 1 in magnitude."""
+"""A factor that brings every normal number to at least 1 in magnitude."""
 WHOLE = 2.0**23
-"""From here on, Float32 holds whole numbers only."""
+"""The number from which on Float32 holds whole numbers only."""
 ERF_SCALE = 0.3275911
 ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """erf x = 1 - (a1 t + ... + a5 t^5) exp(-x^2), t = 1 / (1 + p x), for x >= 0 within 1.5e-7.  Abramowitz and Stegun 7.1.26."""
 MAX_EXPONENT = 16
-"""Largest whole exponent of a power that is computed by products."""
+"""The largest whole exponent of a power that is computed by products."""
 
 Function = Callable[..., SSAValue]
 
 
 FUNCTIONS: RuleTable[Function] = RuleTable("expansion of a function")
-"""By mnemonic of the nn op that the function is."""
+"""What expresses an elementwise function by those that Buda has, by mnemonic of the nn op that the function is."""
 
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------------------
 
 
 def floats(to: Expansion, x: SSAValue) -> SSAValue:
-    """x in a format of floating point."""
+    """Return x in a format of floating point."""
     if FORMATS[tile_of(x).format].is_float:
         return x
     found = next((f for f in ("Float32", "Float16_b") if f in to.unit.target.formats), None)
@@ -58,19 +58,19 @@ def require_floats(*xs: SSAValue) -> None:
 
 
 def truth(to: Expansion, x: SSAValue) -> SSAValue:
-    """1 where x > 0, 0 elsewhere."""
+    """Return 1 where x > 0, 0 elsewhere."""
     return to.map("clip", to.map("mul", floats(to, x), HUGE), min=0.0, max=1.0)
 
 
 def difference(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    """a - b in floating point; of unsigned integers too."""
+    """Return a - b in floating point, of unsigned integers too."""
     if FORMATS[tile_of(a).format].storage.kind == "u":
         a, b = floats(to, a), floats(to, b)
     return floats(to, to.map("sub", a, b))
 
 
 def inverted(to: Expansion, x: SSAValue) -> SSAValue:
-    """1 - x of a truth value."""
+    """Return 1 - x of a truth value."""
     return to.map("add", to.map("mul", x, -1.0), 1.0)
 
 

@@ -16,7 +16,7 @@ from ttc.passes.tile.expand.expansion import Expansion
 
 @EXPANSIONS.rule("matmul")
 def expand_matmul(op: MatmulOp, to: Expansion) -> SSAValue:
-    """Return the left operand transposed by itself, the activation after the product."""
+    """Expand a product: the left operand is transposed by itself, the activation comes after the product."""
     attrs = op.plain_attrs()
     activation, args = attrs.pop("activation", None), tuple(attrs.pop("activation_args", None) or ())
     a = op.a

@@ -16,7 +16,7 @@ from ttc.passes.tile.expand.reduce import reduced
 
 
 def expand_rows(op: TileOp, to: Expansion) -> SSAValue:
-    """Return the last step of the op's fact, each step in primitives: a statistic, or a function of tiles and numbers."""
+    """Expand an op on rows into the steps of its fact, each in primitives: a statistic, or a function of tiles and numbers."""
     fact, attrs = fact_of(op.name), op.plain_attrs()
     given = dict(zip(fact.operands, op.named_operands(), strict=True))
     x = op.operands[0]

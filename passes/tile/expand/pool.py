@@ -20,7 +20,7 @@ from ttc.passes.tile.expand.selection import Selection, bands_of, row_of_taps, w
 
 @EXPANSIONS.rule("max_pool2d")
 def expand_max_pool2d(op: TileOp, to: Expansion) -> SSAValue:
-    """Return the maximum over taps; taps outside the image count as its nearest pixel where every window holds that."""
+    """Expand into a maximum over taps; taps outside the image count as its nearest pixel where every window holds that."""
     moves = _moves(op)
     (x,) = op.operands
     n, h, w, c = tile_of(x).shape
@@ -54,7 +54,7 @@ def _top_by_rows(x: SSAValue, taps: Selection, bands: int, to: Expansion) -> SSA
 
 @EXPANSIONS.rule("avg_pool2d")
 def expand_avg_pool2d(op: TileOp, to: Expansion) -> SSAValue:
-    """Return the sum over taps, times the reciprocal of their number, which is counted like the pixels."""
+    """Expand into a sum over taps, times the reciprocal of their number, which is counted like the pixels."""
     attrs, moves, (x,) = op.plain_attrs(), _moves(op), op.operands
     n, h, w, c = tile_of(x).shape
     format_ = tile_of(x).format

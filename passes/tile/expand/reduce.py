@@ -21,14 +21,14 @@ from ttc.passes.tile.expand.selection import Selection
 
 @EXPANSIONS.rule("reduce")
 def expand_reduce(op: ReduceOp, to: Expansion) -> SSAValue:
-    """Return the reduction with dimensions kept, reshaped."""
+    """Expand a reduction into one that keeps dimensions, reshaped."""
     attrs, x = op.plain_attrs(), tile_of(op.x)
     axes = axes_in(attrs["axes"], len(x.shape))
     return to.fit(reduced(op.x, attrs["fn"], axes, to))
 
 
 def reduced(x: SSAValue, fn: str, axes: Sequence[int], to: Expansion) -> SSAValue:
-    """x reduced along dimensions (counted from the front) that stay, of size 1."""
+    """Return x reduced along dimensions (counted from the front) that stay, of size 1."""
     shape, format_ = tile_of(x).shape, tile_of(x).format
     count = prod(shape[a] for a in axes)
     if not axes:

@@ -10,11 +10,11 @@ from ttc.dialects.core.kernels.windows import Window
 from ttc.dialects.core.records import record
 
 MAX_TAP_ROWS = 8
-"""Rows of taps that are gathered by themselves: one op puts them together again, and it has so many inputs."""
+"""The most rows of taps that are gathered by themselves: one op puts them together again, and it has so many inputs."""
 TILE_ROWS = 32
 """Rows of a tile, of which selections are made."""
 HELD_TILES = 128
-"""Tiles of an image, a tile of channels wide, that a core can hold while it passes over it once a tap."""
+"""The most tiles of an image, a tile of channels wide, that a core can hold while it passes over the image once a tap."""
 
 
 @record
@@ -65,7 +65,7 @@ class Selection:
 def along(
     source: Sequence[int], sizes: Sequence[int], starts: Sequence[int] | None = None, steps: Sequence[int] | None = None
 ) -> Selection:
-    """Dimension by dimension: point i of the result is point starts[d] + steps[d] * i[d] of the source."""
+    """Return the selection by dimension: point i of the result is point starts[d] + steps[d] * i[d] of the source."""
     rank = len(source)
     found = steps or [1] * rank
     matrix = tuple(tuple(found[d] if j == d else 0 for j in range(rank)) for d in range(rank))
@@ -73,14 +73,14 @@ def along(
 
 
 def permuted(source: Sequence[int], perm: Sequence[int]) -> Selection:
-    """Dimension i of the result is dimension perm[i] of the source."""
+    """Return the selection in which dimension i of the result is dimension perm[i] of the source."""
     rank = len(source)
     matrix = tuple(tuple(int(perm[j] == d) for j in range(rank)) for d in range(rank))
     return Selection(tuple(source), tuple(source[p] for p in perm), matrix, (0,) * rank, (1,) * rank)
 
 
 def windows_of(image: Sequence[int], counts: Sequence[int], moves: Sequence[Window], *, terms: int = 0, nearest: bool = False) -> Selection:
-    """Pixels under the taps of sliding windows.
+    """Return the selection of the pixels under the taps of sliding windows.
 
     Args:
         image: n, h, w.
@@ -107,7 +107,7 @@ def row_of_taps(taps: Selection, row: int, bands: int) -> Selection:
 
 
 def bands_of(taps: Selection) -> int:
-    """Bands of windows that fill whole tiles, the most there are, for an image that no core can hold; 0 for others."""
+    """Return the bands of windows that fill whole tiles, the most there are, for an image that no core can hold; 0 for others."""
     kh, _, _, height, width = taps.sizes
     if not 1 < kh <= MAX_TAP_ROWS or prod(taps.source) // TILE_ROWS <= HELD_TILES:
         return 0
@@ -120,7 +120,9 @@ def aligned_bands(height: int, width: int) -> int:
 
 
 def scattered(image: Sequence[int], counts: Sequence[int], moves: Sequence[Window]) -> Selection:
-    """Pixels that each tap of a transposed convolution sends to each pixel of its result [kh, kw, n, h', w']; zeros where none."""
+    """Return the selection of pixels that each tap of a transposed convolution sends to each pixel of its result [kh, kw, n, h', w']; zeros
+    where none.
+    """
     rows, columns = moves
     steps = ((0, 0, 1, 0, 0), (-rows.dilation, 0, 0, 1, 0), (0, -columns.dilation, 0, 0, 1))
     sizes = (rows.kernel, columns.kernel, image[0], *counts)
@@ -128,7 +130,7 @@ def scattered(image: Sequence[int], counts: Sequence[int], moves: Sequence[Windo
 
 
 def stacked(selection: Selection, groups: int) -> Selection:
-    """Return a selection made from each of several sources that lie one after another."""
+    """Return the selection made from each of several sources that lie one after another."""
     steps = ((1, *(0,) * len(selection.sizes)), *((0, *row) for row in selection.steps))
     return Selection(
         (groups, *selection.source),

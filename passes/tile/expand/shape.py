@@ -31,7 +31,7 @@ EXPANSIONS.add("relayout", lambda op, to: to.move(op.x, to.result.shape, to.resu
 
 @EXPANSIONS.rule("reshape")
 def expand_reshape(op: ReshapeOp, to: Expansion) -> SSAValue:
-    """Rows are cut into the pieces that both shapes are made of, put in order, and joined."""
+    """Expand a reshape: rows are cut into the pieces that both shapes are made of, put in order, and joined."""
     x, y = tile_of(op.x), to.result
     (t, rows, old), (new_t, new_rows, new) = x.matrix(), y.matrix()
     if old == new:
@@ -50,7 +50,7 @@ def expand_reshape(op: ReshapeOp, to: Expansion) -> SSAValue:
 
 
 def split_columns(x: SSAValue, count: int, to: Expansion) -> SSAValue:
-    """[t, rows, count * width] as [t * count, rows, width]."""
+    """Return [t, rows, count * width] as [t * count, rows, width]."""
     t, rows, columns = tile_of(x).shape
     width = columns // count
     if width % TILE_WIDTH == 0:
@@ -59,7 +59,7 @@ def split_columns(x: SSAValue, count: int, to: Expansion) -> SSAValue:
 
 
 def join_columns(x: SSAValue, count: int, to: Expansion) -> SSAValue:
-    """[t * count, rows, width] as [t, rows, count * width]."""
+    """Return [t * count, rows, width] as [t, rows, count * width]."""
     parts, rows, width = tile_of(x).shape
     t = parts // count
     if width % TILE_WIDTH == 0:
@@ -69,7 +69,7 @@ def join_columns(x: SSAValue, count: int, to: Expansion) -> SSAValue:
 
 @EXPANSIONS.rule("hslice")
 def expand_hslice(op: HsliceOp, to: Expansion) -> SSAValue:
-    """Columns are cut between transposes."""
+    """Expand an hslice: columns are cut between transposes."""
     *lead, rows, columns = tile_of(op.x).shape
     pieces = split_columns(to.reshape(op.x, (prod(lead), rows, columns)), op.plain_attrs()["n"], to)
     return to.reshape(pieces, to.result.shape, to.result.fold)
@@ -77,7 +77,7 @@ def expand_hslice(op: HsliceOp, to: Expansion) -> SSAValue:
 
 @EXPANSIONS.rule("hstack")
 def expand_hstack(op: HstackOp, to: Expansion) -> SSAValue:
-    """Columns are joined between transposes."""
+    """Expand an hstack: columns are joined between transposes."""
     *lead, rows, width = tile_of(op.x).shape
     joined = join_columns(to.reshape(op.x, (prod(lead), rows, width)), op.plain_attrs()["n"], to)
     return to.reshape(joined, to.result.shape, to.result.fold)
@@ -85,7 +85,9 @@ def expand_hstack(op: HstackOp, to: Expansion) -> SSAValue:
 
 @EXPANSIONS.rule("transpose")
 def expand_transpose(op: TransposeOp, to: Expansion) -> SSAValue:
-    """Rows are put in order; where the last dimension moves, its new neighbour first comes beside it, and the two are exchanged."""
+    """Expand a transpose: rows are put in order; if the last dimension moves, its new neighbour first comes beside it, and the two are
+    exchanged.
+    """
     shape, perm = tile_of(op.x).shape, op.plain_attrs()["perm"]
     last = len(shape) - 1
     if perm[-1] == last:
@@ -106,7 +108,7 @@ def _in_order(x: SSAValue, lead: Sequence[int], perm: Sequence[int], to: Expansi
 
 @EXPANSIONS.rule("broadcast")
 def expand_broadcast(op: BroadcastOp, to: Expansion) -> SSAValue:
-    """Rows are repeated; columns are a tile manipulation."""
+    """Expand a broadcast: rows are repeated; columns are a tile manipulation."""
     x, y = tile_of(op.x).shape, to.result
     full = (*([1] * (len(y.shape) - len(x))), *x)
     lead, rank = full[:-1], len(full) - 1
@@ -118,7 +120,7 @@ def expand_broadcast(op: BroadcastOp, to: Expansion) -> SSAValue:
 
 @EXPANSIONS.rule("slice")
 def expand_slice(op: SliceOp, to: Expansion) -> SSAValue:
-    """Rows are selected, then columns."""
+    """Expand a slice: rows are selected, then columns."""
     attrs, shape = op.plain_attrs(), tile_of(op.x).shape
     starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]
     rows = to.select(op.x, along(shape[:-1], sizes[:-1], starts[:-1], steps[:-1]), (*sizes[:-1], shape[-1]), to.result.fold)
@@ -129,7 +131,7 @@ def expand_slice(op: SliceOp, to: Expansion) -> SSAValue:
 
 @EXPANSIONS.rule("pad")
 def expand_pad(op: PadOp, to: Expansion) -> SSAValue:
-    """Zero rows and columns around; another value is added where they are."""
+    """Expand a pad: zero rows and columns around x; another value is added where they are."""
     attrs, y = op.plain_attrs(), to.result
     shape = tile_of(op.x).shape
     before = tuple(-b for b in attrs["before"])
@@ -168,7 +170,9 @@ def _filled(select: Callable[[SSAValue], SSAValue], x: SSAValue, value: float, m
 
 @EXPANSIONS.rule("concat")
 def expand_concat(op: ConcatOp, to: Expansion) -> SSAValue:
-    """Rows: each operand between zeros, all added.  Columns: whole tiles are spliced, others are rows between transposes."""
+    """Expand a concat: of rows, each operand between zeros, all added; of columns, whole tiles are spliced, others are rows between
+    transposes.
+    """
     rank = len(to.result.shape)
     axis = axis_in(op.plain_attrs()["axis"], rank)
     widths = [tile_of(x).shape[axis] for x in op.xs]
