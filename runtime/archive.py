@@ -88,7 +88,7 @@ def write_archive(
 
 
 def called_function(netlist: Netlist, description: Description) -> str | None:
-    """Return a function of Python that a netlist, or a tensor made from others, calls anywhere; None if none does."""
+    """Return the name of a function of Python that a netlist, or a tensor made from others, calls; None if none does."""
     functions = [*(op.work for graph in netlist.graphs.values() for op in graph.ops), *(each.function for each in description.derived)]
     works = (work for function in functions for work in all_works(function))
     return next((str(work.attrs.get("function"))[:80] for work in works if work.op == "nn.host_call"), None)
@@ -201,11 +201,11 @@ class Archive:
 
     @property
     def check(self) -> Callable[[], None] | None:
-        """A function that runs call to check that the file is unchanged; None where a copy of it is held."""
+        """A function that runs call to check that the archive's file is unchanged; None where a copy of the file is held."""
         return None if self._opened is None else self.require_unchanged
 
     def require_unchanged(self) -> None:
-        """Raises E0704 if the file was cut or written to since it was opened: what is mapped of it is then not what was verified."""
+        """Raises E0704 if the file was cut or written to since it was opened: what is mapped of it is no longer what was verified."""
         if self._opened is not None and self._opened.changed():
             hint = "load it again; replace archives by renaming, as ttc does, not in place"
             raise Error("E0704", "the archive was changed while it was in use", str(self.path), hint)
@@ -235,12 +235,12 @@ class Archive:
         return values
 
     def sources(self) -> dict[str, TensorSource]:
-        """All tensors, by key, in the order of the archive.  Raises E0104 for states stored as one number that this process cannot hold."""
+        """The tensors by key, in the order of the archive. Raises E0104 for states stored as one number that this process cannot hold."""
         self._require_memory(self.manifest.tensors.values())
         return {key: self._source(stored) for key, stored in self.manifest.tensors.items()}
 
     def debug(self) -> dict[str, str]:
-        """Texts under `debug/`, by file name."""
+        """The texts under `debug/`, by file name."""
         names = [name for name in self.entries if name.startswith("debug/")]
         return {name.removeprefix("debug/"): bytes(self.member(name)).decode("utf-8", "replace") for name in names}
 
@@ -286,7 +286,7 @@ def open_archive(path: str | os.PathLike[str], *, verify_tensors: bool = True, t
 
 
 def archive_of_bytes(data: memoryview, place: Path) -> Archive:
-    """Verify an archive that lies in memory, which nobody writes to.
+    """Verify an archive that lies in memory, which must not change.
 
     Args:    place: of the file that it came from, for errors.
     Raises:  E0701 to E0704.

@@ -43,7 +43,7 @@ def check_names(program: Program, given: Mapping[str, Any]) -> None:
 
 
 def entries_of(argument: Argument, queue: Entries) -> int:
-    """Return how many entries of the queue make up the user's array.  Raises E0602 if none do."""
+    """Return how many entries of the queue make up the user's array. Raises E0602 if no number of them does."""
     if -1 in argument.shape or -1 in queue.tensor.shape:
         return 1
     whole, entry = prod(argument.shape), prod(queue.tensor.shape)
@@ -77,7 +77,7 @@ def _converted(argument: Argument, entry: TensorType, value: Any) -> NDArray:
 
 
 def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
-    """Entries as the user's array: of the argument's shape and dtype, and nobody else's.  Raises E0602 if they do not make one up."""
+    """Return entries as an array of the argument's shape and dtype that nobody else holds. Raises E0602 if they do not make one up."""
     whole = entries[0] if len(entries) == 1 else np.stack(entries)
     with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
         value = np.array(whole, np.dtype(argument.dtype), order="C", copy=True)

@@ -18,7 +18,7 @@ _STEM = ".ttc"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[int]:
-    """A descriptor to write the new content of `path` to; it takes its place on success and leaves no trace on any failure.
+    """Yield a descriptor to write the new content of `path` to; the file takes its place on success and leaves no trace on any failure.
 
     The content is written to a temporary file in the same folder, flushed to the disk and renamed.  What killed programs left in that
     folder is removed.

@@ -22,7 +22,7 @@ from ttc.runtime.arguments import check_array, inputs_of
 MAX_ELEMENTS = 2048
 """The most elements of one input whose value a program is made for."""
 ABSENT = ("none", "sequence")
-"""Inputs without tensors: an optional without an element, an empty sequence."""
+"""The types of inputs without tensors: an optional without an element, an empty sequence."""
 _DTYPES = frozenset(["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))])
 _NUMBER = re.compile(r"-?\d{1,20}")
 _SHOWN = 8

@@ -16,7 +16,7 @@ _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def available_cores(quota_file: Path = _CGROUP_QUOTA) -> int:
-    """Cores by affinity, and by the quota of the control group (`<microseconds>|max <period>`) where one is set; at least 1."""
+    """Return the cores by affinity, and by the quota of the control group (`<microseconds>|max <period>`) where one is set; at least 1."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = quota_file.read_text(encoding="ascii").split()
@@ -31,7 +31,9 @@ def most_threads() -> int:
 
 
 def checked_threads(threads: int | None) -> int:
-    """The number of threads asked for; without one, a thread a core.  Raises E0101 for none at all, and for more than the CPUs can use."""
+    """Return the number of threads asked for; without one, a thread a core. Raises E0101 for none at all, and for more than the CPUs can
+    use.
+    """
     if threads is None:
         return available_cores()
     if threads < 1:
@@ -44,7 +46,7 @@ def checked_threads(threads: int | None) -> int:
 
 @contextmanager
 def starting_threads() -> Iterator[None]:
-    """Code that starts threads.  Raises E0104 where the system starts no more of them."""
+    """Run code that starts threads. Raises E0104 where the system starts no more of them."""
     try:
         yield
     except RuntimeError as error:

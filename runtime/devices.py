@@ -25,7 +25,7 @@ TENANT = "TTC_TENANT"
 LOCKS = Path("/tmp")
 """Where each user's folder of locks lies."""
 MAX_DEVICES = 1024
-"""Devices of a machine have smaller numbers."""
+"""The number below which all numbers of devices of a machine must be."""
 _ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _HEAD_BYTES = 256
 """Bytes of a lock's file that are read: the number of a process, and its tenant."""

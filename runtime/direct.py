@@ -51,7 +51,7 @@ class DirectInput:
 
     @property
     def port(self) -> Port | None:
-        """Name and queue, if a user's array is the queue's entry as it is, or text."""
+        """The input's name and queue, if a user's array is the queue's entry as it is, or text."""
         if self.argument.dtype == STRING and tuple(self.argument.shape) == tuple(self.entry.shape):
             return self.argument.name, self.argument.queue, STRING, tuple(self.argument.shape)
         if self.dtype is None:
@@ -61,7 +61,7 @@ class DirectInput:
 
 @record
 class DirectEntry:
-    """What a run of such a program takes.
+    """How a program without queues runs: its plan, and what becomes of its inputs and results.
 
     Args:
         graph: that it executes.
@@ -88,7 +88,7 @@ class DirectEntry:
         return {result.name: from_entries(result, [entries[result.queue] for entries in written]) for result in self.outputs}
 
     def short(self, plan: Plan, fixed: Mapping[str, NDArray] | None = None, into: Mapping[str, NDArray] | None = None) -> ShortRun | None:
-        """A run of a plan as one prepared call; see `ShortPlan.short`.  None where the plan has none, or arrays must be converted."""
+        """Return a run of a plan as one prepared call; see `ShortPlan.short`. None where the plan has none, or arrays must be converted."""
         inputs = tuple(port for item in self.inputs if (port := item.port) is not None)
         if self.count > 1 or len(inputs) < len(self.inputs) or not isinstance(plan, ShortPlan):
             return None
@@ -100,7 +100,7 @@ class DirectEntry:
         return {item.argument.queue: item.value(given[item.argument.name]) for item in self.inputs}
 
     def results(self, written: Mapping[str, NDArray], entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Return what the graph wrote as the user's arrays: its own where nobody else has them, else copies."""
+        """Return what the graph wrote as the user's arrays: the graph's own where nobody else has them, else copies."""
         taken = {id(entry) for entry in entries.values()}
         found: dict[str, NDArray] = {}
         for result in self.outputs:

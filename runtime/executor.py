@@ -53,12 +53,12 @@ class Executor:
 
     @property
     def netlist(self) -> model.Netlist:
-        """What runs, as plain data."""
+        """The netlist that runs, as plain data."""
         return self._initial.netlist
 
     @property
     def description(self) -> Description:
-        """What the archive says of itself."""
+        """The description of the program that its archive holds."""
         return self._initial.description
 
     @property
@@ -72,7 +72,8 @@ class Executor:
         return self._variants
 
     def fit(self, shapes: Mapping[str, tuple[int, ...]] | None, program: str | None = None, *, pad_batch: bool = False) -> Fit:
-        """The entry program that runs on inputs of these shapes: the one named, else `forward` or what differs from it in shapes alone.
+        """Return the entry program that runs on inputs of these shapes: the one named, else `forward` or what differs from it in shapes
+        alone.
 
         shapes: None for those of `forward`.
         Raises: E0801 if no program takes them; where there is one program alone, its run says so.
@@ -136,11 +137,11 @@ class Executor:
         return tuple(self.run(dict(zip(names, arrays, strict=True)), program).values())
 
     def states(self) -> dict[str, NDArray]:
-        """Copies of the states by name, in the dtypes of the model."""
+        """Return copies of the states by name, in the dtypes of the model."""
         return self.session.states()
 
     def parameters(self) -> dict[str, NDArray]:
-        """Copies of the parameters by name, likewise; without those of which the program holds derived tensors alone."""
+        """Return copies of the parameters by name, in the dtypes of the model; without those that only derived tensors are stored of."""
         return self.session.parameters()
 
     def set_parameters(self, values: Mapping[str, NDArray]) -> None:

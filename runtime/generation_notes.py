@@ -9,7 +9,8 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 
 TOKENS, STARTS, COUNTS, LOGITS = "tokens", "starts", "counts", "logits"
-"""Inputs and the output of all programs that generate: int64[batch, n], int64[batch], int64[batch]; floating point[batch, vocabulary]."""
+"""Names of the inputs and the output of all programs that generate: int64[batch, n], int64[batch] twice; floating point[batch, vocabulary].
+"""
 
 
 class GenerationArgument(Protocol):
@@ -23,7 +24,7 @@ class GenerationArgument(Protocol):
 
 
 class GenerationSignature(Protocol):
-    """What programs take and give."""
+    """The arguments and results of programs, by name."""
 
     @property
     def arguments(self) -> tuple[GenerationArgument, ...]: ...

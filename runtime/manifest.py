@@ -57,7 +57,7 @@ class Derived:
 
 @record
 class Description:
-    """What an archive says of itself beside netlist and tensors.
+    """The description that an archive has of itself beside netlist and tensors.
 
     Args:
         model: name of the model.
@@ -87,7 +87,7 @@ class Description:
 
 
 def updated_keys(description: Description, updates: Collection[str]) -> frozenset[str]:
-    """Keys of the parameters among what programs update, that no derived tensor follows from: they need not be prepared to be read."""
+    """Return keys of parameters that programs update and no derived tensor follows from: they need not be prepared to be read."""
     leaves = [work.attrs for derived in description.derived for work in derived.function.works if work.op == "ttc.param"]
     derived = {attrs.get("sym") for attrs in leaves} | {attrs.get("key") for attrs in leaves}
     chosen = {name: v for name, v in description.parameters.items() if name in updates and v.key is not None}
@@ -122,7 +122,7 @@ class ManifestPort:
 
 @record(slots=True)
 class ProgramSignature:
-    """What a program takes and gives, in order."""
+    """The arguments and results of a program, in order."""
 
     arguments: tuple[ManifestPort, ...]
     results: tuple[ManifestPort, ...]
@@ -179,7 +179,7 @@ class Manifest:
 
     @property
     def description(self) -> Description:
-        """The part that the compiler gave."""
+        """The part of the manifest that the compiler gave."""
         given = {item.name: getattr(self, item.name) for item in fields(Description) if item.name != "version"}
         return Description(version=self.producer.version, **given)
 
@@ -202,7 +202,7 @@ def make_manifest(
 
 
 def signatures(netlist: Netlist) -> dict[str, ProgramSignature]:
-    """Arguments and results of every program.  Raises E0601."""
+    """Return the arguments and results of every program. Raises E0601."""
 
     def port(argument: Argument) -> ManifestPort:
         queue = netlist.queues.get(argument.queue)
@@ -223,7 +223,7 @@ def manifest_to_json(manifest: Manifest) -> bytes:
 
 
 def manifest_from_json(data: bytes) -> Manifest:
-    """Read a manifest.  Raises E0702 for another format version, E0703 for anything that is not as it should be."""
+    """Read a manifest. Raises E0702 for another format version, E0703 for anything malformed."""
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:

@@ -21,10 +21,10 @@ Values: TypeAlias = dict[Labels, float]
 """Values of a metric, each by the values of its labels; by () for a metric without labels."""
 
 MAX_SERIES = 256
-"""Sets of labels that one metric tells apart: what comes after them counts as OTHERS."""
+"""The most sets of labels that one metric tells apart: further ones count as OTHERS."""
 OTHERS = "others"
 MAX_LABEL = 200
-"""Characters of a label's value."""
+"""The most characters of a label's value."""
 
 
 @record
@@ -98,7 +98,7 @@ class Counter:
             return dict(self._sums)
 
     def renew(self) -> None:
-        """In a forked process: do without the lock of a thread that is not there."""
+        """Do without the lock, in a forked process, of a thread that does not exist there."""
         self._lock = Lock()
 
 
@@ -120,12 +120,12 @@ class Ticks:
         return {(): found}
 
     def renew(self) -> None:
-        """In a forked process: do without the lock of a thread that is not there."""
+        """Do without the lock, in a forked process, of a thread that does not exist there."""
         self._lock = Lock()
 
 
 class Gauge:
-    """A metric that says how something is now.
+    """A metric that says how something is at the moment.
 
     Args:
         read: gives the value.
@@ -136,7 +136,7 @@ class Gauge:
         self._read = read
 
     def values(self) -> Values:
-        """Return the value by no labels."""
+        """Return the value, by () as a gauge has no labels."""
         return {(): self._read()}
 
     def renew(self) -> None:
@@ -153,12 +153,12 @@ def counter(name: str) -> Counter:
 
 
 def ticks(name: str) -> Ticks:
-    """Return the counter of a metric of frequent events, likewise."""
+    """Return the counter of a metric of frequent events, made when first asked for. Raises KeyError for a name that the table lacks."""
     return _registered(name, Ticks(METRICS[name]))
 
 
 def gauge(name: str, read: Callable[[], float]) -> None:
-    """Have a metric read by this function, likewise."""
+    """Have a function called for the value of a metric. Raises KeyError for a name that the table lacks."""
     _registered(name, Gauge(METRICS[name], read))
 
 

@@ -38,7 +38,7 @@ class Netlists:
 
     @cached_property
     def updated(self) -> frozenset[str]:
-        """Keys of parameters that programs update, and that need not be prepared to be read."""
+        """The keys of parameters that programs update, and that need not be prepared to be read."""
         programs = self.whole.programs if self._surface is None else self._surface.programs
         results = [result for program in programs.values() for result in program.results]
         return updated_keys(self._description, {result.updates for result in results if result.updates is not None})
@@ -60,6 +60,6 @@ class Netlists:
 
     @cached_property
     def direct(self) -> Mapping[str, DirectEntry]:
-        """How to run programs without queues, by name, where that can be."""
+        """Return how programs without queues run, by name, as far as they can run so."""
         found = {name: direct_entry(program, self.surface) for name, program in self.surface.programs.items()}
         return {name: entry for name, entry in found.items() if entry is not None}

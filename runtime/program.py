@@ -26,7 +26,7 @@ from ttc.runtime.program_checks import check_program
 from ttc.runtime.tensors import Constants, TensorSource
 
 NOTEBOOK = "ttc.view.notebook"
-"""What draws programs: it lies on a floor above, and is loaded when a user asks a program for its picture."""
+"""The module that draws programs: it lies on a floor above, and is loaded when a user asks a program for its picture."""
 
 
 def _notebook() -> Any:
@@ -69,7 +69,7 @@ class Plans:
             return found
 
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
-        """Plans over other constants; those of graphs that read none of the changed keys are shared."""
+        """Return plans over other constants; those of graphs that read none of the changed keys are shared."""
         keys, netlist = set(changed), self._netlists.executed
         with self._lock:
             kept = {n: p for n, p in self._ready.items() if keys.isdisjoint(held_keys(netlist.graphs[n], netlist))}
@@ -121,7 +121,7 @@ class Program:
         return replace(self, constants=constants, plans=plans, parameters=parameters)
 
     def with_states(self, values: Mapping[str, NDArray]) -> Program:
-        """This program with other first values of states.
+        """Return this program with other first values of states.
 
         Raises:  E0801 for an unknown state, a wrong shape or type.
         """

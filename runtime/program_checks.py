@@ -1,4 +1,4 @@
-"""Whether netlist, tensors and description make up one program."""
+"""Checks that netlist, tensors and description make up one program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from ttc.runtime.tensors import TensorSource
 
 
 def check_program(netlist: Netlist, description: Description, tensors: Mapping[str, TensorSource]) -> None:
-    """Raises E06xx for a netlist that breaks a rule, E0702 for one of Buda's kind, E0703 for what does not fit it."""
+    """Raises E06xx for a netlist that breaks a rule, E0702 for one in Buda's own form, E0703 for tensors or a description that do not fit
+    it.
+    """
     if netlist.positions != "order":
         raise Error(
             "E0702", "its programs set the positions in queues themselves", hint="run the Buda netlist it comes from: ttc netlist run"

@@ -12,12 +12,12 @@ from pathlib import Path
 from ttc.dialects.core.errors import Error
 
 COPIED_BYTES = 1 << 22
-"""Files of at most so many bytes are copied when they are opened; larger ones are mapped."""
+"""The most bytes of a file that is copied when it is opened; larger ones are mapped."""
 
 
 @contextmanager
 def in_file(path: Path) -> Iterator[None]:
-    """Have errors name the file, and the place in it if they have one."""
+    """Let errors name the file, and the place in it if they have one."""
     try:
         yield
     except Error as error:

@@ -67,7 +67,7 @@ class GraphPort:
 
 @record
 class GraphValue:
-    """What a graph of a stage gives in one place.
+    """A value that a graph of a stage gives, and the place where it is given.
 
     Args:
         name: of the result of its program; None: a value that it was given, or nothing.
@@ -255,7 +255,7 @@ def open_stage_archive(path: str | os.PathLike[str]) -> StageArchive:
 
 
 def described(text: bytes) -> StoredStages:
-    """Read the description of an archive.  Raises E0702 for another format version, E0703 for anything that is not as it should be."""
+    """Read the description of an archive. Raises E0702 for another format version, E0703 for anything malformed."""
     try:
         raw: Any = json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:

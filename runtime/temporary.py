@@ -44,7 +44,9 @@ def remove_abandoned_files(stem: str, folder_fd: int) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder among the system's temporary ones, removed with all it holds; before, those of killed processes are.  Raises OSError."""
+    """Yield a folder among the system's temporary ones, removed at the end with all it holds; those of killed processes go first. Raises
+    OSError.
+    """
     parent = Path(tempfile.gettempdir())
     for left in parent.glob(f"{prefix}*"):
         with suppress(OSError):

@@ -49,7 +49,7 @@ class TensorSource:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the stored value."""
+        """The bytes of the stored value."""
         return format_named(self.format).size_bytes(self.shape)
 
     def chunks(self) -> Iterator[memoryview]:
@@ -66,7 +66,9 @@ class TensorSource:
         self.release()
 
     def repeated(self) -> bytes | None:
-        """Return the stored bytes of the element that all of several are, bit by bit; None if they differ, or share exponents."""
+        """Return the stored bytes of one element if all are the same, bit by bit; None if they differ, share exponents, or there is only
+        one.
+        """
         format_ = format_named(self.format)
         if format_.is_block or prod(self.shape) < 2:
             return None
@@ -120,7 +122,9 @@ class Constants:
             return found
 
     def narrow(self, key: str) -> NDArray:
-        """A value in the dtype it is stored in where numpy computes with that, such as bfloat16: a view of the archive; else as `[key]`."""
+        """Return a value in the dtype it is stored in where numpy computes with that, such as bfloat16: a view of the archive; else as
+        `[key]`.
+        """
         format_ = format_named(self._source(key).format)
         if not format_.is_float or format_.storage.names is not None or format_.storage == format_.compute:
             return self[key]
@@ -128,7 +132,7 @@ class Constants:
         return stored if stored.dtype == format_.storage else self[key]
 
     def release(self, key: str) -> None:
-        """Forget a value that will not be needed soon: it is loaded again if it is."""
+        """Forget a value that will not be needed soon; it is loaded again when it is."""
         with self._lock:
             self._values.pop(key, None)
         self._source(key).release()

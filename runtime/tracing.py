@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["region", "run", "graph", "job", "compile", "load", "stall"]
 MAX_EVENTS = 1_000_000
-"""Events that a recording keeps; later ones are counted alone."""
+"""The most events that a recording keeps; later ones are only counted."""
 
 
 @record(slots=True)
@@ -74,7 +74,7 @@ class Recording:
         _tell()
 
     def stop(self) -> None:
-        """Record no more; what is there stays, and `start` goes on."""
+        """Stop recording; what was recorded stays, and `start` goes on."""
         global _RECORDINGS
         with _LOCK:
             _RECORDINGS = tuple(each for each in _RECORDINGS if each is not self)

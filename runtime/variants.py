@@ -20,7 +20,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @record
 class Fit:
-    """A program for the inputs of a run.
+    """The program that fits the inputs of a run, and how they are padded to it.
 
     Args:
         program: its name.
@@ -52,7 +52,7 @@ class Fit:
 
 
 class Variants:
-    """The programs that take and give what a program does, but for shapes.
+    """The programs that differ from one in shapes alone: they take and give what it does.
 
     Args:
         programs: of the archive, by name.

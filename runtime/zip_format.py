@@ -15,9 +15,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 
 ALIGNMENT = 64
-"""Bytes: the data of every member starts at a multiple of it."""
+"""The alignment, in bytes, of the data of every member in the file."""
 LIMIT = 0xFFFFFFFF
-"""Sizes and offsets from here on take zip64 fields."""
+"""The least size or offset that takes zip64 fields."""
 NAME = re.compile(
     r"manifest\.json|netlist\.json|stages\.json|tensors/[0-9]{4,8}\.bin|parts/[0-9]{4,8}\.tti|debug/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 )
@@ -36,7 +36,7 @@ _MAX_DIRECTORY_BYTES = 1 << 26
 
 @record(slots=True)
 class ZipEntry:
-    """One member.  size: of its data, in bytes; crc: CRC-32 of it; offset: of its local header in the file."""
+    """A member of a zip file.  size: of its data, in bytes; crc: CRC-32 of it; offset: of its local header in the file."""
 
     name: str
     size: int
@@ -45,7 +45,7 @@ class ZipEntry:
 
     @property
     def data_offset(self) -> int:
-        """Where its data starts: the first aligned place after the header and the shortest padding field."""
+        """The offset of the member's data: the first aligned place after the header and the shortest padding field."""
         shortest = self.offset + _LOCAL.size + len(self.name) + (20 if self.size >= LIMIT else 0) + 6
         return -(-shortest // ALIGNMENT) * ALIGNMENT
 
@@ -91,7 +91,7 @@ def end_records(count: int, directory_offset: int, directory_bytes: int, comment
 
 
 class Directory(NamedTuple):
-    """What a central directory says.  raw: its bytes; offset: of it in the file; comment: of the zip."""
+    """The central directory of a zip file.  raw: its bytes; offset: of it in the file; comment: of the zip."""
 
     entries: dict[str, ZipEntry]
     raw: bytes

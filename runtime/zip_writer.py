@@ -15,7 +15,7 @@ _WORTH_A_THREAD_BYTES = 1 << 18
 
 
 class Sums:
-    """CRC-32 and SHA-256 of bytes that pass by."""
+    """The CRC-32 and SHA-256 of bytes that pass by."""
 
     def __init__(self) -> None:
         self.crc = 0

@@ -10,7 +10,7 @@ from ttc.dialects.tile.facts import fact_of, is_fact, moves
 
 
 def flops_of(function: Function) -> int:
-    """Operations of arithmetic; a multiplication and the addition of its product are two.
+    """Return the operations of arithmetic of a work; a multiplication and the addition of its product are two.
 
     Tile ops are counted by their facts, other ops with one for each element of the largest tensor that they read or write, and regions
     once.  Sizes that depend on data count as one, and so do repetitions that data decides.

@@ -75,7 +75,7 @@ class ProfiledPlan(Plan, Protocol):
 ShortRun: TypeAlias = "Callable[[Mapping[str, object]], dict[str, NDArray] | None]"
 """Runs a plan on a user's arrays by name, and gives the results by name; None if it must be run as usual: nothing has changed then."""
 Port: TypeAlias = "tuple[str, str, np.dtype, tuple[int, ...]]"
-"""A user's name for an array, its queue, and the dtype and shape of both."""
+"""An array of a short run: the user's name for it, its queue, and the dtype and shape of both."""
 
 
 @record(eq=False)
@@ -99,8 +99,9 @@ class ShortPlan(Plan, Protocol):
     """A plan that can be prepared for runs that take next to no time."""
 
     def short(self, spec: ShortSpec) -> ShortRun | None:
-        """Return a prepared call that gives the results of `run`; None if it would not be faster.  Where into is not empty, one run at
-        a time may go on."""
+        """Return a prepared call with the results of `run`; None if it would not be faster. Unless `into` is empty, only one run at a time
+        may go on.
+        """
         ...
 
 
@@ -123,7 +124,7 @@ class Engine(Protocol):
 
     @property
     def joins_graphs(self) -> bool:
-        """Whether it would rather have the graphs of a program as one; see `ttc.runtime.engines.joined`."""
+        """Whether the engine would rather have the graphs of a program as one; see `ttc.runtime.engines.joined`."""
         ...
 
     def prepare(self, graph: Graph, netlist: Netlist, constants: Constants) -> Plan:
@@ -143,7 +144,7 @@ class RemembersPlans(Protocol):
         ...
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
-        """Return the note and the plans that were kept under a key; None if there are none, or they are of another version or machine.
+        """Return the note and the plans that were kept under a key; None if there are none, or only of another version or machine.
 
         Args:    source: gives the netlist of the graphs, should a plan need it after all.
         """

@@ -55,7 +55,7 @@ class ReferencePlan:
 
     @property
     def run_bytes(self) -> int:
-        """Bytes of results that are there at once, at most."""
+        """The most bytes of results that exist at once."""
         sizes = {op.name: result_bytes(op) for op in self.graph.ops}
         most = alive = 0
         for op, dying in zip(self.graph.ops, self.dying, strict=False):
@@ -122,7 +122,7 @@ def compute(op: Op, inputs: Sequence[NDArray], resolve: Resolver | None) -> NDAr
 
 
 def compute_kin(ops: Sequence[Op], inputs: Sequence[NDArray], resolve: Resolver | None) -> dict[str, NDArray]:
-    """Return the results, by name, of ops whose works differ in their output alone."""
+    """Return the results, by name, of ops whose works differ only in their output."""
     first = ops[0]
     whole = replace(first.work, outputs=tuple(op.work.outputs[0] for op in ops))
     execute = run_unrounded if first.rounding == "none" else run_work

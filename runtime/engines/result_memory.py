@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGE_BYTES = 1 << 17
-"""Results from so many bytes on have memory that is used again; what is smaller the C library keeps for itself without system calls."""
+"""The least bytes of a result whose memory is used again; smaller memory the C library keeps for itself without system calls."""
 _RUNS = 2
 """Runs whose results may wait: a caller often has the results of one run when it asks for the next."""
 

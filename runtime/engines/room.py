@@ -1,4 +1,4 @@
-"""The memory that runs may take: what is planned for one is compared with what this process can have, before anything runs."""
+"""The memory that runs may take: what a plan needs is compared with what this process can have, before anything runs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from ttc.dialects.core.plain.functions import Function, TensorType, all_works
 from ttc.dialects.netlist.model import Graph, Op
 
 SMALL_BYTES = 1 << 24
-"""Up to so many bytes the system is not asked first: it takes longer than most loads may, and allocation tells."""
+"""The most bytes for which the system is not asked first: asking takes longer than most loads may, and allocation tells."""
 MOST_COMPUTED = 1 << 40
-"""Bytes of a value that no memory holds as a whole; to compute that many takes minutes."""
+"""The most bytes of a value that is never in memory as a whole; to compute that many takes minutes."""
 _MEMORY = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def memory_bytes(memory_file: Path = _MEMORY, group_file: Path = _GROUP) -> int:
-    """The most bytes that this process can have: of memory and swap, within the limits of its address space and its control group."""
+    """Return the most bytes that this process can have: of memory and swap, within the limits of its address space and its control
+    group.
+    """
     limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     found = [limit for limit in limits if limit != resource.RLIM_INFINITY]
     try:
@@ -36,7 +38,7 @@ def memory_bytes(memory_file: Path = _MEMORY, group_file: Path = _GROUP) -> int:
 
 
 def require_memory(size_bytes: int, what: str, where: str | None = None) -> None:
-    """Raises E0104 for more bytes than this process can have.  what: needs them, for the message."""
+    """Raises E0104 for more bytes than this process can have.  what: needs the bytes, for the message."""
     if size_bytes <= SMALL_BYTES:
         return
     most = memory_bytes()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @record
 class Exact:
-    """Asks for the device's own arithmetic.  seed: of stochastic rounding; None rounds to nearest."""
+    """Asks an engine for the device's own arithmetic.  seed: of stochastic rounding; None rounds to nearest."""
 
     seed: int | None = None
 
@@ -54,7 +54,8 @@ def engine_named(
     kernels: KernelFolders | None = None,
     instruments: Sequence[StepInstrument] = (),
 ) -> Engine:
-    """The engine of that name, using at most so many threads, and the device's arithmetic if asked to.  None: the fastest that can do it.
+    """Return the engine of that name, with at most so many threads, and the device's arithmetic if asked to. None: the fastest that can do
+    it.
 
     kernels: where machine code is found and kept, for an engine that makes some.
     instruments: what watches an engine make plans in named steps.

@@ -24,7 +24,9 @@ class Allocation:
         return name not in self._dynamic or name in self._live
 
     def allocate(self, name: str) -> None:
-        """Raises E0601 for an unknown queue, E0804 for one that has its memory already or overlaps another that has."""
+        """Give a queue its memory. Raises E0601 for an unknown queue, E0804 for one that has its memory already or overlaps another that
+        has.
+        """
         queue = self._queue(name)
         if name in self._live:
             raise Error("E0804", f"queue '{name}' is allocated twice", hint="deallocate it first")
@@ -35,7 +37,7 @@ class Allocation:
         self._live[name] = None
 
     def deallocate(self, name: str) -> None:
-        """Raises E0601 for an unknown queue, E0804 for one that has no memory."""
+        """Take a queue's memory back. Raises E0601 for an unknown queue, E0804 for one that has no memory."""
         self._queue(name)
         if name not in self._live:
             raise Error("E0804", f"queue '{name}' is deallocated, but it is not allocated")

@@ -59,7 +59,7 @@ class QueueReader:
             self._pointer = self.queue.moved(self._pointer, self._step)
 
     def finish(self) -> None:
-        """Leave the pointer of a ram where it is."""
+        """Move the pointer of a ram to where it stays after the execution."""
         if isinstance(self.queue, GoldenRam):
             self.queue.read_pointer = self._pointer
 
@@ -79,7 +79,7 @@ class QueueWriter:
         self._last: NDArray | None = None
 
     def write(self, value: NDArray) -> None:
-        """An op's result, through the queue's tile manipulations."""
+        """Write an op's result, through the queue's tile manipulations."""
         view = self.queue.queue.view
         entry = value if view is None else evaluate(view, [value], None, f"queue '{self.queue.name}'")[0]
         if isinstance(self.queue, HostRing):
@@ -135,7 +135,7 @@ class EpochRun:
                 self._sums[op.name] = _start(sums.get(op.name), epoch.writes.get(op.name, ()), settings[graph], queues)
 
     def run(self) -> None:
-        """All microbatches, and what is written back after them."""
+        """Run all microbatches, and write back what is kept after them."""
         try:
             for _ in range(self._epoch.microbatches):
                 self._microbatch()

@@ -56,13 +56,13 @@ class RamPieces:
             self._put(index, value[place * self._step : (place + 1) * self._step])
 
     def clear(self) -> None:
-        """Let all of it be zeros."""
+        """Fill the whole memory with zeros."""
         self.written = self._zero = True
         for index in list(self._pieces):
             self._put(index, np.zeros_like(self._pieces[index]))
 
     def used(self, view: Queue) -> list[int]:
-        """The entries of a view of which something has been read or written."""
+        """Return the entries of a view of which something has been read or written."""
         return sorted({index * self._step // view.tensor.shape[0] for index in self._pieces})
 
     def _span(self, view: Queue, entry: int) -> range:
@@ -126,7 +126,7 @@ class GoldenRam:
         return (pointer + count) % self.queue.entries
 
     def left(self) -> dict[int, NDArray]:
-        """The entries that have been read or written, by their pointers."""
+        """Return the entries that have been read or written, by their pointers."""
         return {entry: self.memory.read(self.queue, entry) for entry in self.memory.used(self.queue)}
 
     def _check(self, pointer: int, how: str) -> None:

@@ -14,7 +14,7 @@ from ttc.runtime.machine.limits import Meter
 _CHUNK = 1 << 15
 """Elements looked at together: what fits a cache."""
 Role = Literal["input", "output", "edge", "ram"]
-"""Pushed by the host; popped by the host; left in a queue between graphs; contents of a ram that ops write."""
+"""Why entries are recorded: pushed by the host; popped by it; left in a queue between graphs; contents of a ram that ops write."""
 
 
 @dataclass
@@ -63,16 +63,16 @@ class Record:
             self.kept.append(entry)
 
     def array(self) -> NDArray:
-        """[entries, t, rows, columns]; needs `keep`."""
+        """Return the entries as [entries, t, rows, columns]; needs `keep`."""
         return np.stack(self.kept)
 
     @property
     def std(self) -> float:
-        """Standard deviation of the finite elements (of the population)."""
+        """Return the standard deviation of the finite elements (of the population)."""
         return (self.squares / self.finite) ** 0.5 if self.finite else 0.0
 
     def figures(self) -> dict[str, float | int | None]:
-        """Statistics by name; None where no element is finite."""
+        """Return statistics by name; None where no element is finite."""
         known = self.finite > 0
         return {
             "mean": self.mean if known else None,

@@ -90,7 +90,7 @@ class HostRing(Ring[Queue]):
             self.write_pointer = pointer
 
     def clear(self) -> None:
-        """Empty it, as allocating and deallocating do."""
+        """Empty the ring, as allocating and deallocating do."""
         super().clear()
         self._fresh = True
 

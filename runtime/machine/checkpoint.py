@@ -57,7 +57,7 @@ class Waiting:
 
 @record
 class CheckpointHead:
-    """What a checkpoint says of itself.
+    """The head of a checkpoint: the model, and what the tensors that follow are.
 
     Args:
         format_version: of checkpoints; producer: what wrote it; model: name of the model.
@@ -140,7 +140,7 @@ class OpenCheckpoint:
         self.head = head
 
     def load(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
-        """Return a tensor, in memory of its own.
+        """Return a tensor of the checkpoint, in memory of its own.
 
         Args:   shape: that it must have; -1: any number.
                 dtype: of values that it is to hold; it may be wider, and integers may be of any size.
@@ -181,7 +181,7 @@ def open_checkpoint(path: Path, description: Description) -> Iterator[OpenCheckp
 
 
 def check_header(file: Any) -> None:
-    """Raises E0807 for a header that is too large or no JSON, or that names a tensor twice, which the library does not mind."""
+    """Raises E0807 for a header that is too large or no JSON, or that names a tensor twice, which the library accepts."""
     size = int.from_bytes(file.read(8), "little")
     if size > min(MAX_HEADER_BYTES, os.fstat(file.fileno()).st_size):
         raise damaged("its header has no end")
@@ -226,5 +226,5 @@ def _described(variable: ManifestVariable | None) -> str:
 
 
 def damaged(reason: str) -> Error:
-    """Return the error of a file that is no checkpoint, E0807."""
+    """Return an E0807 that says that a file is no checkpoint."""
     return Error("E0807", f"the file is no checkpoint, or damaged: {reason[:200]}", hint="write it again, or take an older one")

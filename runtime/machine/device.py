@@ -52,5 +52,5 @@ def device_for(devices: Sequence[MachineDevice], chip: int) -> MachineDevice:
 
 
 def plan_for(devices: Sequence[MachineDevice], chip: int, graph: str) -> Plan:
-    """Return the plan of a graph on the device that runs it; one that tells its jobs where somebody watches runs."""
+    """Return the plan of a graph on the device that runs it; where somebody watches runs, one that reports its jobs."""
     return watched(device_for(devices, chip).plans[graph], graph)

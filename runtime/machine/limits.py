@@ -24,7 +24,7 @@ class Limits:
 
 
 UNBOUNDED = Limits(steps=10_000_000, microbatches=10_000_000, size_bytes=1 << 62, work=1 << 62)
-"""What a run of a compiled program may use: its instructions and microbatches are bounded, its memory is the program's own."""
+"""The limits of a run of a compiled program: its instructions and microbatches are bounded, its memory is the program's own."""
 
 
 class Meter:
@@ -76,5 +76,5 @@ class Meter:
             raise Error("E0805", message, where, "lower the loop counts, or run without --output-dir")
 
     def release(self, size_bytes: int) -> None:
-        """Give back the bytes of an entry that is kept no more."""
+        """Give back the bytes of an entry that is no longer kept."""
         self.size_bytes -= size_bytes

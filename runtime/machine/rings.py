@@ -58,16 +58,16 @@ class Ring(Generic[Q]):
 
     @property
     def occupied(self) -> int:
-        """Entries from the oldest that is still needed to the newest."""
+        """Return the number of entries from the oldest that is still needed to the newest."""
         return self.distance(self.read_pointer, self.write_pointer)
 
     @property
     def free(self) -> int:
-        """Entries that can be written before one is given up."""
+        """Return the number of entries that can be written before one is given up."""
         return self.queue.entries - self.occupied
 
     def distance(self, first: int, last: int) -> int:
-        """Entries from one pointer to another."""
+        """Return the number of entries from one pointer to another."""
         return (last - first) % (2 * self.queue.entries)
 
     def moved(self, pointer: int, count: int) -> int:
@@ -144,11 +144,11 @@ class OrderedRing(Ring[Entries]):
 
     @property
     def most(self) -> int:
-        """Entries that can be there at a time."""
+        """The most entries that can be there at a time."""
         return self.queue.entries
 
     def available(self, reader: str) -> int:
-        """Entries that the reader has not read."""
+        """Return how many entries the reader has not read."""
         return self.distance(self._next[reader], self.write_pointer)
 
     def take(self, reader: str) -> NDArray:
@@ -164,7 +164,7 @@ class OrderedRing(Ring[Entries]):
         return entry
 
     def waiting(self) -> tuple[list[NDArray], dict[str, int]]:
-        """The entries that somebody has not read, the oldest first, and how many of them each reader has read."""
+        """Return the entries that somebody has not read, the oldest first, and how many of them each reader has read."""
         return list(self.left().values()), {reader: self.distance(self.read_pointer, after) for reader, after in self._next.items()}
 
     def refill(self, entries: Sequence[NDArray], read: Mapping[str, int]) -> None:

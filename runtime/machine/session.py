@@ -162,7 +162,7 @@ class Session:
             self._changed.notify_all()
 
     def pop(self, name: str, *, timeout: float = 0.0) -> dict[str, NDArray]:
-        """The outputs of the oldest run that nobody has popped.  Raises E0804 if there is none, and comes none for `timeout` seconds."""
+        """Return the outputs of the oldest run that nobody has popped. Raises E0804 if none come for `timeout` seconds."""
         entry, cells = self.entry(name), self._main(name)
         counts = {r.queue: entries_of(r, self._surface.queues[r.queue]) for r in outputs_of(entry)}
 
@@ -179,12 +179,12 @@ class Session:
     # ---- values --------------------------------------------------------------------------------------------------------------------------
 
     def states(self, names: Iterable[str] | None = None) -> dict[str, NDArray]:
-        """Copies of states by name, in the shapes and dtypes of the model.  names: of those that are wanted; None: all.  Raises E0801."""
+        """Return copies of states by name, as the model has them.  names: of those that are wanted; None: all. Raises E0801."""
         with self._changed:
             return self.values.states(names)
 
     def parameters(self) -> dict[str, NDArray]:
-        """Copies of the parameters by name, likewise; without those of which the program holds derived tensors alone."""
+        """Return copies of the parameters by name, as the model has them; without those that only derived tensors are stored of."""
         with self._changed:
             return self.values.parameters(self._program)
 

@@ -22,7 +22,7 @@ class OpenSession(Protocol):
         ...
 
     def renew(self) -> None:
-        """In a forked process: do without locks of threads that are not there."""
+        """Do without locks of threads that do not exist in a forked process."""
         ...
 
 

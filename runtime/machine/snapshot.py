@@ -27,7 +27,7 @@ _PARAMETERS, _STATES = "parameters/", "states/"
 
 @record(eq=False)
 class Held:
-    """What a session holds, for a checkpoint.
+    """What a session holds when a checkpoint is written: variables, entries of queues, static variables of programs.
 
     Args:
         program: with the parameters that are no variables.
@@ -44,7 +44,7 @@ class Held:
     steppers: Mapping[str, Stepper]
 
     def save(self, path: Path, notes: Mapping[str, Plain] = NO_NOTES) -> None:
-        """Write it to a file, with notes of the caller's.  Raises E0103."""
+        """Write what is held to a file, with notes of the caller's. Raises E0103."""
         description = self.program.description
         tensors = {_PARAMETERS + name: value for name, value in self.program.parameters.items()}
         tensors |= {self._place(name): value for name, value in self.values.exact().items()}

@@ -18,7 +18,7 @@ from ttc.runtime.machine.variables import Variable
 
 @record(eq=False)
 class StatefulEntry:
-    """What a run of such a program takes.
+    """How a program of one graph with states runs: its plan, and what becomes of its inputs and results.
 
     Args:
         direct: its inputs and outputs.
@@ -33,14 +33,14 @@ class StatefulEntry:
     _views: dict[str, tuple[NDArray, NDArray]] = field(default_factory=dict)
 
     def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
-        """The results on a user's arrays; variables have their new values.  Raises as `Plan.run` does, and then nothing has changed."""
+        """Return the results on a user's arrays; variables get new values. Raises as `Plan.run` does, and then nothing has changed."""
         entries = self.direct.entries(given)
         for queue, variable in self.reads:
             entries[queue] = variable.value
         return self.direct.results(plan.run(entries, self._into()), entries)
 
     def short(self, plan: Plan) -> ShortRun | None:
-        """`run` as one prepared call, if there is one; for one run at a time."""
+        """Return `run` as one prepared call, if there is one; for one run at a time."""
         held = tuple({id(v): (v, v.value) for v in (*(v for _, v in self.reads), *(v for _, v, _ in self.updates))}.values())
         prepared = self.direct.short(plan, {queue: variable.value for queue, variable in self.reads}, self._into())
         if prepared is None:

@@ -40,7 +40,7 @@ class Store:
         """Memory of queues that one program writes and another reads."""
 
     def cells(self, program: str) -> Cells:
-        """Memory for all queues of a program: its own where no other program reads what it writes there."""
+        """Return memory for all queues of a program: its own where no other program reads what it writes there."""
         entry = self._surface.programs[program]
         readers: dict[str, dict[str, None]] = {name: {} for name in self._surface.used(program)}
         for port in self._surface.ports(program):

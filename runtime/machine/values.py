@@ -41,7 +41,7 @@ class InitialValues:
         return None if found is None else self.variables[str(found.key)]
 
     def states(self, names: Iterable[str] | None = None) -> dict[str, NDArray]:
-        """Copies of states, in the shapes and dtypes of the model.  names: of those that are wanted; None: all.  Raises E0801."""
+        """Return copies of states, in the shapes and dtypes of the model.  names: of those that are wanted; None: all. Raises E0801."""
         known = self._description.states
         chosen = known if names is None else list(names)
         for name in chosen:
@@ -50,7 +50,7 @@ class InitialValues:
         return {name: self._copy(name) for name in chosen}
 
     def parameters(self, program: Program) -> dict[str, NDArray]:
-        """Copies of the parameters that the program holds whole: those of which only derived tensors are stored are not among them."""
+        """Return copies of the parameters that the program holds whole; those that only derived tensors are stored of are absent."""
         found: dict[str, NDArray] = {}
         for name, described in self._description.parameters.items():
             if name in self.described:
@@ -62,7 +62,7 @@ class InitialValues:
         return found
 
     def saved(self, program: Program) -> Program:
-        """The program with the parameters that runs have updated."""
+        """Return the program with the parameters that runs have updated."""
         updated = {name: self._copy(name) for name in self.described if name in self._description.parameters}
         return program.with_parameters(updated) if updated else program
 

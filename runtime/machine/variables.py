@@ -13,19 +13,19 @@ from ttc.dialects.core.formats import format_named
 from ttc.runtime.machine.rings import Entries, Undo, check_entry
 
 ALIGNMENT = 64
-"""Bytes, of the memory of variables: a cache line."""
+"""The alignment of the memory of variables, in bytes: a cache line."""
 
 
 class OneEntry:
-    """What rams and variables have in common: one entry, which is read any number of times and replaced by the next."""
+    """The base of rams and variables: one entry, which is read any number of times and replaced by the next."""
 
     def has_room(self, count: int) -> bool:
-        """True: the last entry stays."""
+        """Return True: there always is room, as the next entry replaces the last."""
         return True
 
     @property
     def most(self) -> int:
-        """Entries that can be read at a time."""
+        """The entries that can be read at a time."""
         return 1
 
 
@@ -42,7 +42,7 @@ class Ram(OneEntry):
         self._entry = entry
 
     def available(self, reader: str) -> int:
-        """1 if there is an entry: it can be read any number of times."""
+        """Return 1 if there is an entry, which can be read any number of times."""
         return int(self._entry is not None)
 
     def take(self, reader: str) -> NDArray:
@@ -129,7 +129,7 @@ class Variable(OneEntry):
             np.copyto(self.value, rounded)
 
     def available(self, reader: str) -> int:
-        """1: it can always be read."""
+        """Return 1: a variable can always be read."""
         return 1
 
     def take(self, reader: str) -> NDArray:
@@ -137,7 +137,7 @@ class Variable(OneEntry):
         return self.value
 
     def clear(self) -> None:
-        """A variable keeps its value when queues are emptied."""
+        """Keep the value of the variable when queues are emptied."""
 
     def mark(self) -> Undo:
         """Return a function that takes back values assigned from now on; one mark is in force at a time."""
@@ -152,7 +152,7 @@ class Variable(OneEntry):
 
 
 def owned(value: NDArray) -> NDArray:
-    """Return a copy in aligned memory that is nobody else's.
+    """Return a copy in aligned memory of its own.
 
     Zeros take no memory before somebody writes others: sums of gradients that a program of whole steps never uses.
     """

@@ -8,7 +8,7 @@ from ttc.dialects.core.numerics import FIDELITIES
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 
 PHASES = {name: phases for phases, name in enumerate(FIDELITIES, 1)}
-"""Passes of the multiplier at each fidelity."""
+"""The passes of the multiplier at each fidelity."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class OpView:
 
 @dataclass(frozen=True)
 class Share:
-    """What one core computes of the result: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns).
+    """The part of the result that one core computes: t slices of rows x cols tiles, in ublocks of `ublock` tiles (rows, columns).
 
     reread: whether the op reads its input several times: once a tap of its window, or once for each statistic of a row and the result.
     inner: (m_k, u_kt) of products, outer and inner blocks of K in tiles; None: as deep as L1 usually allows (`INNER`).
@@ -69,11 +69,11 @@ class Share:
 
     @property
     def mblock(self) -> tuple[int, int]:
-        """Ublocks along rows and columns."""
+        """The ublocks along rows and columns."""
         return -(-self.rows // self.ublock[0]), -(-self.cols // self.ublock[1])
 
     def k_blocks(self, tiles: int) -> tuple[int, int]:
-        """(m_k, u_kt) of a product over that many tiles."""
+        """Return (m_k, u_kt) of a product over that many tiles."""
         if self.inner is not None and self.inner[0] * self.inner[1] == tiles:
             return self.inner
         u_kt = next(d for d in range(min(INNER, max(tiles, 1)), 0, -1) if max(tiles, 1) % d == 0)
@@ -81,4 +81,4 @@ class Share:
 
 
 INNER = 8
-"""Tiles of K that a product usually holds in L1 at a time."""
+"""The tiles of K that a product usually holds in L1 at a time."""

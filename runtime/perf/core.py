@@ -19,7 +19,7 @@ from ttc.runtime.perf.table import FigureTable, family, table
 from ttc.runtime.perf.work import CoreWork, OpCycles, overlapped
 
 CYCLES: RuleTable[Callable[[CoreWork, FigureTable], OpCycles]] = RuleTable("rule of cycles")
-"""By primitive: an op of Buda's vocabulary; functions are applied to a stream of tiles."""
+"""What gives the cycles of a primitive, an op of Buda's vocabulary, by primitive; functions are applied to a stream of tiles."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -35,7 +35,7 @@ def modelled(work: CoreWork, figures: FigureTable) -> OpCycles:
 
 @CYCLES.rule(*ENGINE)
 def cycles_of_stream(work: CoreWork, f: FigureTable) -> OpCycles:
-    """Return a function of each tile: nop, unary, binary, quantization, splice."""
+    """Return the cycles of a function of each tile: nop, unary, binary, quantization, splice."""
     n, blocks = work.ublock_tiles, work.blocks
     block, tile = math_of(work, f)
     math = blocks * (block + n * tile + n * after(work, f))
@@ -56,7 +56,9 @@ def _through_register(work: CoreWork, f: FigureTable, engines: tuple[float, floa
 
 @CYCLES.rule("reduce")
 def cycles_of_reduce(work: CoreWork, f: FigureTable) -> OpCycles:
-    """Return the maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along z."""
+    """Return the cycles of a maximum along a dimension; blocks are those of the operand for rows and columns, those of the result along
+    z.
+    """
     if work.dim == "z":
         return _reduce_z(work, f)
     (m, n), (rt, ct) = work.mblock, work.ublock
@@ -80,7 +82,7 @@ def _reduce_z(work: CoreWork, f: FigureTable) -> OpCycles:
 
 @CYCLES.rule("matmul")
 def cycles_of_matmul(work: CoreWork, f: FigureTable) -> OpCycles:
-    """Tile products over K; partial sums are reloaded for every outer block of K, or added in L1."""
+    """Return the cycles of tile products over K; partial sums are reloaded for every outer block of K, or added in L1."""
     (m_k, u_kt), (rt, ct), blocks = work.inner, work.ublock, work.blocks
     n, kind = rt * ct, family(work.intermediate)
     math = blocks * (m_k * u_kt * (n * f["matmul.product"] * PHASES[work.fidelity] + f["matmul.k"]) + n * after(work, f))
@@ -111,7 +113,7 @@ def _operands(work: CoreWork, f: FigureTable) -> list[float]:
 
 @CYCLES.rule("sparse_matmul")
 def cycles_of_sparse_matmul(work: CoreWork, f: FigureTable) -> OpCycles:
-    """Decoding of strips and blocks, products with the tiles that are not zero, reloads of partial sums."""
+    """Return the cycles of a selection: decoding of strips and blocks, products with tiles that are not zero, reloads of partial sums."""
     strips, ublocks, tiles = work.sparse or (1, 1, 1)
     (rt, ct), (m, n) = work.ublock, work.mblock
     decode = strips * m * f["sparse.index"] + ublocks * f["sparse.ublock"] + strips * f["sparse.strip"]
@@ -123,7 +125,7 @@ def cycles_of_sparse_matmul(work: CoreWork, f: FigureTable) -> OpCycles:
 
 @CYCLES.rule("depthwise")
 def cycles_of_depthwise(work: CoreWork, f: FigureTable) -> OpCycles:
-    """Return a product with a diagonal tile a tap."""
+    """Return the cycles of a product with a diagonal tile a tap."""
     taps, n = work.inner[0], work.ublock_tiles
     math = work.blocks * (taps * (f["depthwise.block"] + n * f["depthwise.product"] * PHASES[work.fidelity]) + n * after(work, f))
     unpack = work.tiles * taps * 2 * f["stream.tile"]

@@ -23,7 +23,8 @@ PHASE_CYCLES = 16.0
 
 @dataclass(frozen=True, slots=True)
 class StreamCost:
-    """One input or output of an op.  way: `in` or `out`; end: the queue or op at the other end; cycles: that it takes by itself.
+    """The cost of one input or output of an op.  way: `in` or `out`; end: the queue or op at the other end; cycles: that it takes by
+    itself.
 
     The rest as in `Stream`.
     """
@@ -90,7 +91,7 @@ class OpCost:
 
     @property
     def busy(self) -> float:
-        """Cycles that a core needs besides what DRAM and the host bring or take: engines and the NoC."""
+        """The cycles that a core needs besides what DRAM and the host bring or take: engines and the NoC."""
         return max(self.core, self.noc_in, self.noc_out, self.eth) + self.overhead
 
 
@@ -192,7 +193,7 @@ def _slowest(rates: Rates, streams: list[Stream], kind: Kind) -> float:
 
 
 def tile_products(op: Op) -> float:
-    """Products of two tiles that an op needs for a microbatch, all cores together, padding not counted."""
+    """Return the products of two tiles that an op needs for a microbatch, all cores together, padding not counted."""
     types = op.work.value_types
     return sum(_products(work, [None if v is None else types[v] for v in work.operands]) for work in op.work.works)
 

@@ -17,13 +17,13 @@ from ttc.runtime.perf.simulate import Network, Pipe, SimulatedStage, SimulationO
 from ttc.runtime.perf.traffic import OpInput, Traffic
 
 GRANULES = 8
-"""Parts of a microbatch that pass the pipeline one after another."""
+"""How many parts of a microbatch pass the pipeline one after another."""
 WIDE_EPOCH = 96
-"""Stages from which half as many granules are taken."""
+"""The number of stages from which on half as many granules are taken."""
 WORTH_SAYING = 0.05
-"""Part of an interval that finite buffers add before they count as what limits an epoch."""
+"""The share of an interval that finite buffers must add to count as what limits an epoch."""
 EXACT = 1e-9
-"""Part of an interval by which a sum of cycles may be off."""
+"""The share of an interval by which a sum of cycles may be off."""
 READ, WRITE, HOST = range(3)
 """Resources that the stages of an epoch share: the ways from and to DRAM, the host's link."""
 

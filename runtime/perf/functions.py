@@ -12,10 +12,10 @@ VECTOR = (
     "sigmoid sine sqrt square tanh topk"
 ).split()
 ENGINE: dict[str, str] = {**dict.fromkeys(VECTOR, "vector"), **dict.fromkeys(("add", "multiply", "nop", "splice", "subtract"), "matrix")}
-"""Which engine computes a function of Buda's vocabulary: the vector engine (SFPU), or the matrix engine (FPU)."""
+"""The engine that computes a function of Buda's vocabulary: the vector engine (SFPU), or the matrix engine (FPU)."""
 
 FUNCTIONS: RuleTable[tuple[str, ...]] = RuleTable("measured functions")
-"""Functions of `tile.map`: the measured ones that compute each.  relu is done by the packer and adds nothing."""
+"""The measured functions that compute each function of `tile.map`; none for relu, which the packer does."""
 FUNCTIONS.add_all(
     {
         "abs": ("abs",),
@@ -77,7 +77,7 @@ FUNCTIONS.add_all(dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "sh
 
 
 def primitives(function: str, operands: Sequence[TensorType | None] = (), limits: Sequence[Plain] = ()) -> tuple[str, ...]:
-    """Measured functions that together compute one of `tile.map`; none where the packer does it.
+    """Return the measured functions that together compute one of `tile.map`; none where the packer does it.
 
     operands: types, as far as they matter.  limits: the attributes of a clip, by order of (min, max).  Raises E0901.
     """

@@ -46,7 +46,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Cycles that shared resources are busy: the busiest channel of DRAM, the links from DRAM, the host's link, Ethernet."""
+    """The cycles that shared resources are busy: the busiest channel of DRAM, the links from DRAM, the host's link, Ethernet."""
 
     channel: float = 0.0
     links: float = 0.0
@@ -92,7 +92,7 @@ def dram_rate(
 
 
 def stream_cycles(rates: Rates, stream: Stream) -> float:
-    """Cycles a microbatch that a stream keeps the op's busiest core, or the other end, if nothing else moves."""
+    """Return the cycles a microbatch that a stream keeps the op's busiest core, or the other end, busy if nothing else moves."""
     if stream.held or not stream.core_bytes:
         return 0.0
     match stream.kind:
@@ -151,5 +151,7 @@ def interval_cycles(rates: Rates, busy: Iterable[float], loads: Iterable[Load]) 
 
 
 def epoch_cycles(rates: Rates, interval: float, fill: float, input_count: int, prologue: float = 0.0) -> float:
-    """Cycles of a whole epoch: the switch to it, its prologue, the first microbatch through its pipeline, and the others behind it."""
+    """Return the cycles of a whole epoch: the switch to it, its prologue, the first microbatch through its pipeline, and the others behind
+    it.
+    """
     return rates.switch_cycles + prologue + fill + interval * max(input_count - 1, 0)

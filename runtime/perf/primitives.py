@@ -58,13 +58,13 @@ def works_of_copy(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("concat", "splice")
 def works_of_concat(view: OpView, share: Share) -> list[CoreWork]:
-    """Return tiles of several operands side by side."""
+    """Return the work of laying tiles of several operands side by side."""
     return [_work(view, share, "splice", inputs=(view.result.format,))]
 
 
 @WORKS.rule("topk")
 def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
-    """Return a bitonic network: for each doubling of runs, a comparison of each doubling below it."""
+    """Return the work of a bitonic network: for each doubling of runs, a comparison of each doubling below it."""
     width = max(view.operand(0).shape[-1] // max(int(str(view.attrs.get("cores") or 1)), 1), 2)
     doublings = (width - 1).bit_length()
     return [_work(view, share, "maximum", then=("maximum",) * (doublings * (doublings + 1) // 2))]
@@ -72,14 +72,14 @@ def works_of_topk(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule(Role.ELEMENTWISE, Role.CONVERSION)
 def works_of_eltwise(view: OpView, share: Share) -> list[CoreWork]:
-    """Return the functions of an elementwise op or region; what is between them stays in the destination register."""
+    """Return the work of an elementwise op or region; what is between its functions stays in the destination register."""
     first, *rest = functions_of(view) or ("nop",)
     vector = str(view.attrs.get("vector") or "rc")
     return [_work(view, share, first, then=tuple(rest), vector=vector)]
 
 
 FUNCTIONS: RuleTable[Callable[[OpView], tuple[str, ...]]] = RuleTable("functions that it applies")
-"""Measured functions that elementwise ops apply in turn; none of them where the packer does it all, or the unpacker, on the way."""
+"""What gives the measured functions that an elementwise op applies in turn; none where packer or unpacker does it all on the way."""
 FUNCTIONS.add("sfpu", lambda view: (str(view.attrs["fn"]),))
 FUNCTIONS.add("binary", lambda view: (str(view.attrs["fn"]),))
 FUNCTIONS.add("rescale", lambda view: (str(view.attrs["kind"]),))
@@ -88,7 +88,7 @@ FUNCTIONS.rule("relu", "adjust", "cast")(lambda view: ())
 
 
 def functions_of(view: OpView) -> tuple[str, ...] | None:
-    """Measured functions that an elementwise op applies in turn; None for other ops.  Raises E0901 for one that `FUNCTIONS` lacks."""
+    """Return the measured functions that an elementwise op applies; None for other ops. Raises E0901 for one that `FUNCTIONS` lacks."""
     return FUNCTIONS[view.op](view) if has_role(f"tile.{view.op}", Role.ELEMENTWISE, Role.CONVERSION) else None
 
 
@@ -107,7 +107,7 @@ def _functions_of_region(view: OpView) -> tuple[str, ...]:
 
 @WORKS.rule("matmul")
 def works_of_matmul(view: OpView, share: Share) -> list[CoreWork]:
-    """Tile products over the inner dimension (and over the matrices that are summed), bias and activation on the result."""
+    """Return the work of tile products over the inner dimension (and over summed matrices), bias and activation on the result."""
     left = view.operand(0)
     inner = left.shape[-2] if view.attrs.get("transpose_a") else left.shape[-1]
     products = left.shape[-3] if view.attrs.get("accumulate") else 1
@@ -116,7 +116,9 @@ def works_of_matmul(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("sparse_matmul")
 def works_of_sparse_matmul(view: OpView, share: Share) -> list[CoreWork]:
-    """Products with the tiles of the selection that are not zero: those of a tile's rows, as far apart as neighbouring rows lie."""
+    """Return the work of a selection: products with its tiles that are not zero, those of a tile's rows as far apart as neighbouring rows
+    lie.
+    """
     sizes, steps, terms = _numbers(view.attrs["sizes"]), _numbers(view.attrs["steps"]), int(str(view.attrs["terms"]))
     apart = abs(steps[-1]) if steps else 0
     tiles = share.t * share.rows * prod(sizes[:terms]) * (apart + 1)
@@ -142,14 +144,14 @@ def works_of_encoded_matmul(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("depthwise", "tile_depthwise")
 def works_of_depthwise(view: OpView, share: Share) -> list[CoreWork]:
-    """Return a product with a diagonal tile a tap."""
+    """Return the work of a product with a diagonal tile a tap."""
     taps = int(str(view.attrs.get("count") or view.operand(0).shape[0]))
     return [_work(view, share, "depthwise", inner=(max(taps, 1), 1), then=_epilogue(view))]
 
 
 @WORKS.rule("conv2d")
 def works_of_conv2d(view: OpView, share: Share) -> list[CoreWork]:
-    """Products over taps and input channels; depthwise where each channel has its own weights."""
+    """Return the work of products over taps and input channels; depthwise where each channel has its own weights."""
     kernel_h, kernel_w, channels, _ = view.operand(1).shape
     taps = kernel_h * kernel_w
     if channels == 1 and int(str(view.attrs.get("groups") or 1)) > 1:
@@ -159,7 +161,7 @@ def works_of_conv2d(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("conv_transpose2d")
 def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
-    """Products over the taps that meet each output, and input channels."""
+    """Return the work of products over the taps that meet each output, and input channels."""
     kernel_h, kernel_w, _, _ = view.operand(1).shape
     stride_h, stride_w = _pair(view.attrs["strides"])
     taps = -(-kernel_h // stride_h) * -(-kernel_w // stride_w)
@@ -168,7 +170,7 @@ def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("attention")
 def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
-    """Scores, softmax over them, and the weighted sum of values."""
+    """Return the work of scores, softmax over them, and the weighted sum of values."""
     depth, keys = -(-view.operand(0).shape[-1] // 32), -(-view.operand(1).shape[-2] // 32)
     scores = Share(share.t, share.rows, keys, (1, _divisor(keys, share.ublock[0] * share.ublock[1])))
     weights = Share(share.t, share.rows, share.cols, share.ublock, share.reread)
@@ -183,7 +185,7 @@ def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule(Role.NORMALIZATION)
 def works_of_rows(view: OpView, share: Share) -> list[CoreWork]:
-    """Return the steps of the op's fact, but for those that take an operand that it lacks."""
+    """Return the work of the steps of the op's fact, but for those that take an operand that the op lacks."""
     fact = fact_of(view.op)
     absent = fact.operands[len(view.operands) :] + tuple(name for name, x in zip(fact.operands, view.operands, strict=False) if x is None)
     return _works_of_steps(view, share, taken(fact.steps, absent), view.operand(0).format, fact.attrs)
@@ -230,7 +232,9 @@ def _statistic(fn: str, block: CoreWork, row: CoreWork, format_: str, cols: int)
 
 @WORKS.rule("reduce")
 def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
-    """Return every tile of the operand once, shared among the cores as the result is; sums are products with ones."""
+    """Return the work of a reduction: every tile of the operand once, shared among the cores as the result is; sums are products with
+    ones.
+    """
     ratio = max(-(-tiles_of(view.operand(0)) // max(tiles_of(view.result), 1)), 1)
     axes = _numbers(view.attrs.get("axes", ()))
     rank = len(view.operand(0).shape)
@@ -249,14 +253,14 @@ def works_of_reduce(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("max_pool2d")
 def works_of_max_pool2d(view: OpView, share: Share) -> list[CoreWork]:
-    """Return the maximum over taps: a reduction along z of the pixels under each."""
+    """Return the work of the maximum over taps: a reduction along z of the pixels under each."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
     return [_work(view, share, "reduce", dim="z", z=max(kernel_h * kernel_w, 1))]
 
 
 @WORKS.rule("avg_pool2d")
 def works_of_avg_pool2d(view: OpView, share: Share) -> list[CoreWork]:
-    """Return a sum over taps: products with tiles of ones, scaled."""
+    """Return the work of a sum over taps: products with tiles of ones, scaled."""
     kernel_h, kernel_w = _pair(view.attrs["kernel"])
     return [_work(view, share, "depthwise", inner=(max(kernel_h * kernel_w, 1), 1))]
 
@@ -277,7 +281,7 @@ def reading(view: OpView, share: Share) -> int:
 
 
 TAPS: RuleTable[Callable[[OpView], int]] = RuleTable("number of pixels under a window")
-"""By op; those of `depthwise` lie in L1 unless they are read again."""
+"""What gives the taps that an op reads its image for; those of `depthwise` lie in L1 unless they are read again."""
 TAPS.rule("conv2d", "conv_transpose2d")(lambda view: prod(view.operand(1).shape[:2]))
 TAPS.rule("max_pool2d", "avg_pool2d")(lambda view: prod(_pair(view.attrs["kernel"])))
 TAPS.add("depthwise", lambda view: view.operand(0).shape[0])

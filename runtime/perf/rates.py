@@ -85,7 +85,7 @@ def rates_of(target: Target) -> Rates:
 
 @cache
 def machine(chip: Chip) -> Target:
-    """The target a netlist was placed for, by name, or else its architecture with the netlist's grid and DRAM.  Raises E0101."""
+    """Return the target a netlist was placed for, by name, or else its architecture with the netlist's grid and DRAM. Raises E0101."""
     if chip.target in target_names():
         found = load_target(chip.target)
         if found.arch == chip.arch and found.grid is not None and chip.grid is not None:  # rows may have been harvested

@@ -21,7 +21,7 @@ from ttc.runtime.perf.selections import passes_of
 TILE_ROWS = 32
 """Rows of the tiles that sparse products take."""
 USUAL_INNER = 8
-"""Tiles of K that an op takes at a time if it does not say."""
+"""The tiles of K that an op takes at a time if it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ PARTS: RoleTable[Rule] = RoleTable("what cores read")
 
 
 def rule_of(item: Work) -> Rule:
-    """Return the rule of a work; leaves and works of the host need of each operand what they compute.  Raises E0302."""
+    """Return the rule of a work; leaves and works of the host read of each operand what they compute. Raises E0302."""
     return PARTS.of(item.op[5:]) if item.op.startswith("tile.") else parts_same
 
 
 def reads_of(op: Op) -> list[Read | None]:
-    """Return what each input of an op on a grid is read like, in their order; None for an input that the work does not use."""
+    """Return how each input of an op on a grid is read, in their order; None for an input that the work does not use."""
     if not isinstance(op.place, Grid) or op.blocking is None:
         raise ValueError(f"op '{op.name}' is not on a grid")
     types = op.work.value_types
@@ -127,7 +127,7 @@ def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[ReadP
 
 @lru_cache(maxsize=4096)
 def dims(type_: TensorType) -> tuple[int, int, int]:
-    """(t, rows, columns) in tiles; tensors in rows count as if they lay in tiles of 32 x 32.  Never 0."""
+    """Return (t, rows, columns) in tiles; tensors in rows count as if they lay in tiles of 32 x 32. No size is 0."""
     if type_.layout != "rows":
         t, rows, cols = type_.tile_dims()
         return max(t, 1), max(rows, 1), max(cols, 1)
@@ -200,7 +200,9 @@ def parts_same(item: Work, part: ReadPart, steps: ReadSteps, operands: list[Tens
 
 @PARTS.rule("matmul")
 def parts_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Rows of the left operand, again for each step across; columns of the right one, again for each step down; columns of the rest."""
+    """Return rows of the left operand, again for each step across; columns of the right one, again for each step down; columns of the
+    rest.
+    """
     left = ReadPart(part.rows, 1.0, part.t, steps.across, whole=True)
     right = ReadPart(1.0, part.cols, part.t, steps.down * _repeats(item, operands[1]), whole=True)
     if item.attrs.get("transpose_a"):
@@ -279,7 +281,7 @@ def parts_embedding(item: Work, part: ReadPart, steps: ReadSteps, operands: list
 
 @PARTS.rule("encoded_matmul")
 def parts_encoded_matmul(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Distinct tiles and codes of the core's row; columns of the activations, all rows, as any may be selected."""
+    """Return distinct tiles and codes of the core's row; columns of the activations, all rows, as any may be selected."""
     return [ReadPart(part.rows, 1.0), ReadPart(1.0, part.cols, 1.0, whole=True), ReadPart(part.rows, 1.0)]
 
 
@@ -291,7 +293,7 @@ def parts_depthwise(item: Work, part: ReadPart, steps: ReadSteps, operands: list
 
 @PARTS.rule("transpose")
 def parts_transpose(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Rows of the result are columns of the operand where the last two dimensions are swapped."""
+    """Return the columns of the operand for rows of the result where the last two dimensions are swapped."""
     perm = item.attrs.get("perm")
     if isinstance(perm, tuple) and len(perm) >= 2 and perm[-1] == len(perm) - 2:
         return [replace(part, rows=part.cols, cols=part.rows)]
@@ -311,7 +313,9 @@ def parts_slice(item: Work, part: ReadPart, steps: ReadSteps, operands: list[Ten
 
 @PARTS.rule("hslice", "hstack", "reshape", "relayout", "pad", "retile", "splice", "concat")
 def parts_view(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """A view that moves tiles between dimensions keeps how much a core holds: what rows and columns cannot show is a part of t."""
+    """Return the part of an operand whose tiles a view moves between dimensions: as much as a core holds; t stands for what rows and
+    columns cannot.
+    """
     source = operands[0]
     if source is None or len(operands) > 1:
         return [part for _ in operands]

@@ -32,7 +32,7 @@ EPOCH_COLUMNS = (
 
 
 def as_json(cost: RunCost) -> dict[str, Any]:
-    """Return all figures; cycles of the worker cores' clock, bytes, and fractions between 0 and 1."""
+    """Return all figures of a run; cycles of the worker cores' clock, bytes, and fractions between 0 and 1."""
     found = asdict(cost)
     for epoch, plain in zip(cost.epochs, found["epochs"], strict=True):
         plain["deadlock"] = None if epoch.jam is None else epoch.jam.text()
@@ -52,7 +52,7 @@ def deadlocks(cost: RunCost) -> list[str]:
 
 
 def core_utilization(cost: RunCost) -> dict[int, list[list[float]]]:
-    """Part of the run in which the engines of each core work, by chip; rows of columns as far as ops reach."""
+    """Return the share of the run in which the engines of each core work, by chip; rows of columns as far as ops reach."""
     busy: dict[int, dict[tuple[int, int], float]] = {}
     runs = Counter[int]()
     for execution in cost.executions:
@@ -85,7 +85,7 @@ def _op_row(epoch: int, op: OpCost) -> list[object]:
 
 
 def place_text(op: OpCost) -> str:
-    """`0: 2,3 4x8`: chip, row and column of the first core, rows x columns; `host` or `ethernet`."""
+    """Return a place as text: `0: 2,3 4x8` (chip, row and column of the first core, rows x columns), `host` or `ethernet`."""
     return op.place if op.place != "grid" else f"{op.chip}: {op.row},{op.col} {op.rows}x{op.cols}"
 
 
@@ -104,7 +104,7 @@ def _epoch_row(number: int, epoch: EpochCost) -> list[object]:
 
 
 def run_lines(cost: RunCost) -> list[str]:
-    """Return what a run amounts to, in sentences."""
+    """Return sentences that say what a run amounts to."""
     switching = cost.switch_cycles / max(cost.cycles, 1.0)
     chips = f"{cost.chips} chip{'s' if cost.chips > 1 else ''}"
     untimed = sum(op.place == "host" for epoch in cost.epochs for op in epoch.ops)

@@ -12,7 +12,7 @@ from ttc.dialects.tile.facts import Role, fact_of, has_role, in_transit
 
 
 def readings(op: Op, index: int, buffer_tiles: float) -> float:
-    """Times that each tile of an input passes into a core whose buffer for it, one copy of it, holds so many tiles."""
+    """Return how often each tile of an input passes into a core whose buffer for it, one copy of it, holds so many tiles."""
     if op.blocking is None or not op.work.works:
         return 1.0
     main = op.work.works[-1]
@@ -31,7 +31,9 @@ def readings(op: Op, index: int, buffer_tiles: float) -> float:
 
 
 def pixels_met(main: Work, image: TensorType, result: TensorType) -> float:
-    """Part of the image's pixels that one tap meets: as many as the result has, or of a transposed convolution those it comes from."""
+    """Return the share of the image's pixels that one tap meets: as many as the result has, or for a transposed convolution those it comes
+    from.
+    """
     stride = _pair(main.attrs.get("strides"))
     if main.op.endswith("conv_transpose2d"):
         return 1.0 / (stride[0] * stride[1])
@@ -40,7 +42,7 @@ def pixels_met(main: Work, image: TensorType, result: TensorType) -> float:
 
 
 def window_tiles(main: Work, image: TensorType, result: TensorType, blocking: Blocking, kernel_h: int) -> int:
-    """Tile rows of the image under the rows of one step of the result, a tile of channels wide."""
+    """Return the tile rows of the image under the rows of one step of the result, a tile of channels wide."""
     if len(image.shape) < 4 or len(result.shape) < 4:
         return 0
     pixels = min(blocking.mblock[0] * blocking.ublock[0] * 32, result.shape[1] * result.shape[2])
@@ -55,7 +57,7 @@ def window_tiles(main: Work, image: TensorType, result: TensorType, blocking: Bl
 
 
 def block_width(op: Op, image: TensorType, taps: int, main: Work) -> int:
-    """Tile columns of channels that the buffer holds: of a product those of a K block, which spans one tap or all of them."""
+    """Return the tile columns of channels that the buffer holds: of a product those of a K block, which spans one tap or all of them."""
     channels = -(-image.shape[-1] // 32)
     if op.inner is None or op.blocking is None or main.op.endswith("pool2d"):
         return 1

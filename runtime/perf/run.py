@@ -20,13 +20,13 @@ from ttc.runtime.perf.rates import Rates, machine, rates_of
 from ttc.runtime.perf.traffic import Traffic, tile_size
 
 MAX_EXECUTES = 100_000
-"""Executions of graphs in one pass over a program's text, loops counted once."""
+"""The most executions of graphs in one pass over a program's text, loops counted once."""
 MAX_FOLLOWED = 200_000
-"""Executions of a loop that are followed one by one; the rounds of longer ones are taken to be alike."""
+"""The most executions of a loop that are followed one by one; the rounds of longer ones are taken to be alike."""
 MAX_TIMES = 1_000_000_000_000
-"""How often an execute counts at most, however deep in loops it is."""
+"""The most times that an execute counts, however deep in loops it is."""
 PEAK_FLOPS = 4096
-"""Floating point operations a cycle of a core's matrix engine, in one phase."""
+"""The floating point operations a cycle of a core's matrix engine, in one phase."""
 
 _CYCLES = counter("simulated_cycles")
 

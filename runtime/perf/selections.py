@@ -17,13 +17,13 @@ from ttc.dialects.core.kernels.selection import selected_rows
 from ttc.dialects.core.plain.functions import TensorType, Work
 
 MAX_ROWS = 1 << 22
-"""Rows of a selection, terms included, that are followed one by one; of longer ones every matrix starts anew."""
+"""The most rows of a selection, terms included, that are followed one by one; of longer ones every matrix starts anew."""
 Sizes: TypeAlias = "tuple[int, ...]"
 Key: TypeAlias = "tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int, bool]"
 
 
 def passes_of(item: Work, result: TensorType, matrices: int, step_rows: int, strip_rows: int) -> int:
-    """Passes over the source of a `tile.sparse_matmul`.
+    """Return how many passes a `tile.sparse_matmul` makes over its source.
 
     matrices: of the result; step_rows: of it that all cores compute at a time; strip_rows: of the source that they take at a time.
     """

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 MAX_MICROBATCHES = 32
-"""Microbatches that are simulated at most; fewer if a steady state shows."""
+"""The most microbatches that are simulated; fewer if a steady state shows."""
 MAX_EVENTS = 60_000
 LONGEST_PERIOD = 4
-"""Microbatches after which a steady state may repeat."""
+"""The most microbatches after which a steady state may repeat."""
 TOLERANCE = 1e-6
 
 
@@ -49,7 +49,7 @@ class Pipe:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Stages and pipes.  granules: of a microbatch."""
+    """A pipeline as stages and pipes between them.  granules: of a microbatch."""
 
     stages: tuple[SimulatedStage, ...]
     pipes: tuple[Pipe, ...]
@@ -91,7 +91,7 @@ class SimulationOutcome:
     deadlock: Deadlock | None = None
 
     def total(self, microbatches: int) -> float:
-        """Return cycles of so many microbatches: simulated, then one more interval each."""
+        """Return the cycles of so many microbatches: simulated, then one more interval each."""
         if not self.finished or microbatches < 1:
             return 0.0
         shown = min(len(self.finished), microbatches)

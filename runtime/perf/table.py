@@ -18,7 +18,7 @@ FAMILIES = {
 
 
 def family(format_: str) -> str:
-    """`word`, `half`, `block` or `int8`."""
+    """Return the family of a format: `word`, `half`, `block` or `int8`."""
     return FAMILIES.get(format_, "block")
 
 
@@ -67,7 +67,9 @@ def parse_table(raw: dict[str, Any], base: FigureTable | None = None) -> FigureT
 
 @cache
 def table(arch: str) -> FigureTable:
-    """Figures of an architecture; those of the one it is `like` where it has none, and of wormhole_b0 where nothing is known of it."""
+    """Return the figures of an architecture; of the one that it is `like` where it has none, and of wormhole_b0 where nothing is known of
+    it.
+    """
     file = resources.files("ttc.runtime.perf") / "data" / "ops" / f"{arch}.toml"
     if not arch.isidentifier() or not file.is_file():
         return table("wormhole_b0")

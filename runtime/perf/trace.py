@@ -13,9 +13,9 @@ from ttc.runtime.perf.epoch import EpochCost
 from ttc.runtime.perf.run import EpochExecution, RunCost
 
 MAX_EVENTS = 500_000
-"""Events of a trace at most; later epochs are left out, and the trace says so."""
+"""The most events of a trace; later epochs are left out, and the trace says so."""
 EPOCHS = 0
-"""Thread of a chip on which its epochs stand, above its cores."""
+"""The thread of a chip on which its epochs stand, above its cores."""
 
 
 def as_trace(cost: RunCost) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from ttc.runtime.perf.rereads import readings
 MAX_PACKET_BYTES = 8192
 """The most bytes of one transfer from or to DRAM: longer runs of tiles are cut."""
 MAX_STARTS = 256
-"""Parts of a tensor that are compared with the blocks of cores."""
+"""The most parts of a tensor that are compared with the blocks of cores."""
 ROW_BYTES = 1024
-"""Bytes of one transfer of data in row layout, which comes row by row."""
+"""The bytes of one transfer of data in row layout, which comes row by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Traffic:
 
     @cached_property
     def ops(self) -> Mapping[str, tuple[Op, Graph]]:
-        """Every op with its graph, by name."""
+        """The ops by name, each with its graph."""
         return {op.name: (op, graph) for graph in self.netlist.graphs.values() for op in graph.ops}
 
     def inputs(self, op: Op, graph: Graph) -> list[OpInput]:
@@ -130,7 +130,7 @@ class Traffic:
         return OpInput(source, Stream("chip", size, size, channels=self.links(home, graph.chip)), 0.0, False)
 
     def links(self, a: int, b: int) -> int:
-        """Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""
+        """Return the Ethernet links on the way from one chip to another; 0: all that a chip has, as the netlist does not say."""
         if a == b:
             return 0
         if a not in self._links:
@@ -161,13 +161,15 @@ class Traffic:
 
 
 def run_of_tiles(blocking: Blocking) -> int:
-    """Tiles of a row that lie one after another in a buffer: of a micro block, or of all those beside each other if each is a row."""
+    """Return the tiles of a row that lie one after another in a buffer: of a micro block, or of all those beside each other if each is a
+    row.
+    """
     columns = blocking.ublock[1]
     return columns * blocking.mblock[1] if blocking.ublock[0] == 1 and blocking.order == "r" else columns
 
 
 def result_type(op: Op) -> TensorType:
-    """Type of the result of an op."""
+    """Return the type of the result of an op."""
     return op.work.value_types[op.work.outputs[0]]
 
 
@@ -178,17 +180,17 @@ def tile_size(tensor: TensorType, netlist: Netlist) -> int:
 
 
 def grid_cores(op: Op) -> int:
-    """Cores of an op; 1 for one that is not on a grid."""
+    """Return the number of cores of an op; 1 for one that is not on a grid."""
     return op.place.rows * op.place.cols if isinstance(op.place, Grid) else 1
 
 
 def channels_of(queue: Queue) -> int:
-    """DRAM channels that a queue lies in."""
+    """Return the DRAM channels that a queue lies in."""
     return max(len({channel for channel, _ in queue.buffers}), 1)
 
 
 def senders(producer: Op, read: Read) -> int:
-    """Cores of the producer that hold the tiles which one core reads."""
+    """Return how many cores of the producer hold the tiles which one core reads."""
     if not isinstance(producer.place, Grid):
         return 1
     rows, cols = producer.place.rows, producer.place.cols
@@ -201,7 +203,9 @@ def senders(producer: Op, read: Read) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def touched(cores: int, fraction: float, tiles: int) -> int:
-    """Cores along one side whose blocks the widest part of so many tiles meets; parts as large as a fraction of them."""
+    """Return how many cores along one side have blocks that the widest part of so many tiles meets; parts as large as a fraction of
+    them.
+    """
     block, part = -(-tiles // cores), max(round(tiles * fraction), 1)
     starts = range(0, tiles, part) if tiles <= MAX_STARTS * part else range(0, MAX_STARTS * part, part)
     return min(max((min(start + part, tiles) - 1) // block - start // block + 1 for start in starts), cores)

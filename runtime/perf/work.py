@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 OVERLAP = 8.0
-"""Exponent of the mean in which stages that overlap are joined: with stages of equal length the longest is met with 9 % on top."""
+"""The exponent of the mean that joins stages which overlap: with stages of equal length it is 9 % above the longest."""
 
 
 class CoreWork(NamedTuple):
@@ -48,7 +48,7 @@ class CoreWork(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """Ublocks of the result, all steps."""
+        """The ublocks of the result, in all steps."""
         return self.t * self.mblock[0] * self.mblock[1]
 
     @property
@@ -57,12 +57,12 @@ class CoreWork(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """Tiles of the result, all steps."""
+        """The tiles of the result, in all steps."""
         return self.blocks * self.ublock_tiles
 
 
 class OpCycles(NamedTuple):
-    """Cycles of one core for one input.
+    """The cycles of one core for one input.
 
     Args:
         math: of the matrix and vector engines.
@@ -82,7 +82,7 @@ class OpCycles(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """The longest of `math`, `unpack`, `pack`, `pipes`."""
+        """What takes longest: `math`, `unpack`, `pack` or `pipes`."""
         parts = {"math": self.math, "unpack": self.unpack, "pack": self.pack, "pipes": self.pipes}
         return max(parts, key=lambda name: parts[name])
 

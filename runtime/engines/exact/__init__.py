@@ -14,4 +14,4 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.exact.core import Rule
 
 RULES: RuleTable[Rule] = RuleTable("exact rule", __name__)
-"""By mnemonic of the tile op; other ops are computed by their numpy kernels from unpacked operands."""
+"""How the device computes a tile op, by mnemonic; ops without a rule are computed by their numpy kernels from unpacked operands."""

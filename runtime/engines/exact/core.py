@@ -57,12 +57,12 @@ class Core:
 
     @property
     def block(self) -> int:
-        """Elements of the inner dimension that are summed before partial sums are spilled."""
+        """The elements of the inner dimension that are summed before partial sums are spilled."""
         return self.block_tiles * TILE_SIDE
 
     @property
     def block_tiles(self) -> int:
-        """Tiles of the inner dimension that are summed before partial sums are spilled."""
+        """The tiles of the inner dimension that are summed before partial sums are spilled."""
         return max(self.op.inner[1], 1) if self.op.inner is not None else 1
 
     def accumulate(self, parts: Iterable[NDArray]) -> NDArray:
@@ -119,5 +119,5 @@ def _copies(work: Work) -> bool:
 
 
 def noise_of(seed: int | None, op: Op) -> np.random.Generator | None:
-    """The source of noise of one op in one microbatch: the same whenever it runs, another for every op."""
+    """Return the source of noise of one op in one microbatch: the same whenever it runs, another for every op."""
     return None if seed is None else np.random.default_rng([seed, zlib.crc32(op.name.encode())])

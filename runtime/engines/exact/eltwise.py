@@ -14,7 +14,7 @@ from ttc.runtime.engines.exact.core import Core
 
 @RULES.rule("map")
 def exact_map(core: Core, *xs: NDArray, fn: str, **attrs: Any) -> Any:
-    """fn of the operands; a product by the op's fidelity, the first operand in SrcA."""
+    """Return fn of the operands; a product by the op's fidelity, the first operand in SrcA."""
     if fn == "mul" and len(xs) == 2:
         return core.multiply(np.multiply, xs[0], xs[1])
     return kernel("tile.map")(*xs, fn=fn, **attrs)

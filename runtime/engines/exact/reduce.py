@@ -25,5 +25,5 @@ RULES.add("avg_pool2d", lambda core, x, **attrs: kernel("tile.avg_pool2d")(times
 
 
 def times_one(core: Core, x: NDArray) -> NDArray:
-    """x, after it went from SrcA through the multiplier."""
+    """Return x after it went from SrcA through the multiplier."""
     return core.multiply(np.multiply, x, ONE)

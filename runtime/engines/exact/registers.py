@@ -35,7 +35,7 @@ _EXPONENT = np.uint32(0x7F800000)
 
 
 def truncate(values: NDArray, bits: int) -> NDArray:
-    """float32 values with all but the first explicit mantissa bits cleared; a NaN may become an infinity."""
+    """Return float32 values with all but the first explicit mantissa bits cleared; a NaN may become an infinity."""
     mask = np.uint32(0xFFFFFFFF << (MANTISSA_BITS - bits) & 0xFFFFFFFF)
     return (_bits(values) & mask).view(np.float32)
 

@@ -57,7 +57,8 @@ class Entry:
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where the cache is: TTC_CACHE_DIR, else `ttc` in XDG_CACHE_HOME, else `.cache/ttc` in a home that belongs to the user; or nowhere.
+    """Return where the cache is: TTC_CACHE_DIR, else `ttc` in XDG_CACHE_HOME, else `.cache/ttc` in a home of the user's own; None if
+    nowhere.
 
     Source: XDG Base Directory Specification (a path that is not absolute is not valid).
     """
@@ -108,7 +109,7 @@ class Cache:
             self._refuse(error)
 
     def close(self) -> None:
-        """Close the folder: afterwards nothing is found in it, or kept."""
+        """Close the folder: from then on the cache finds and keeps nothing."""
         with self._lock:
             if self._fd >= 0:
                 os.close(self._fd)
@@ -141,7 +142,7 @@ class Cache:
         return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).hexdigest() + ".code"
 
     def read(self, name: str | None) -> bytes | None:
-        """Return the entry of that name; None if there is none, or it is not right."""
+        """Return the entry of that name; None if there is none, or its bytes are not what was written."""
         if self._first is not None and (found := self._first.read(name)) is not None:
             return found
         if name is None or self._fd < 0:
@@ -166,7 +167,7 @@ class Cache:
             self._refuse(error)
 
     def entries(self) -> Iterator[Entry]:
-        """Yield what there is, of any version and CPU, in no order."""
+        """Yield all entries, of any version and CPU, in no order."""
         for name, found in self._files(_ENTRY):
             yield Entry(name, found.st_size, found.st_mtime)
 

@@ -49,7 +49,7 @@ class Compilable(Protocol):
         ...
 
     def llvm_ir(self, cpu: Cpu) -> str:
-        """Return the module for that CPU; asked for only if it has to be compiled."""
+        """Return the kernel's module for that CPU; called only if the kernel has to be compiled."""
         ...
 
 
@@ -81,7 +81,7 @@ class Linker(Protocol):
         ...
 
     def mapped(self, pieces: Sequence[tuple[str, bytes]]) -> tuple[list[int], CodeMemory]:
-        """Addresses of one function of each piece, which is given by name, and the memory they are in.  Raises E0901, E0104."""
+        """Return the addresses of one function of each piece, which is given by name, and the memory they are in. Raises E0901, E0104."""
         ...
 
 
@@ -125,7 +125,7 @@ class Code:
         return self.addresses[kernel.key]
 
     def close(self) -> None:
-        """No address may be used afterwards."""
+        """Give the memory of the code back; no address may be used afterwards."""
         self.memory.close()
 
 

@@ -21,14 +21,14 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 
 VARIABLE = "TTC_CPU"
-"""Names the level that code is limited to."""
+"""The variable of the environment that names the level that code is limited to."""
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "amx": (),
     "avx512": ("amx-tile",),
     "avx2": ("avx512f",),
     "generic": ("sse3", "fullfp16", "dotprod", "bf16", "i8mm"),
 }
-"""Levels of `Cpu.limited_to`, and what each takes away; what needs a feature that is gone goes with it."""
+"""Levels of `Cpu.limited_to`, and the features that each takes away, with all that need them."""
 
 _CPUINFO = Path("/proc/cpuinfo")
 _CPUINFO_BYTES = 1 << 16
@@ -102,7 +102,7 @@ class Cpu:
 
     @property
     def vector_bytes(self) -> int:
-        """Bytes of the widest vectors worth using: 64, 32 or 16."""
+        """The bytes of the widest vectors worth using: 64, 32 or 16."""
         if self.has(*_WIDE):
             return 64
         return 32 if self.has("avx2", "fma") else 16
@@ -114,7 +114,7 @@ class Cpu:
 
     @property
     def multiplies_pairs(self) -> bool:
-        """Whether it multiplies pairs of bfloat16 in vectors, or in tiles."""
+        """Whether the CPU multiplies pairs of bfloat16, in vectors or in tiles."""
         return self.has_tiles or (self.has("avx512bf16") and self.vector_bytes == 64)
 
     @property
@@ -182,7 +182,7 @@ def allowed_cpu(environ: Mapping[str, str]) -> Cpu:
 
 
 def cpu_of(arch: str, cpuinfo: str) -> Cpu:
-    """Return the CPU that the text of /proc/cpuinfo tells of: that of its first core; without a list of flags, none is there."""
+    """Return the CPU that the text of /proc/cpuinfo tells of: that of its first core; one without features where flags are not listed."""
     label = "Features" if arch == "aarch64" else "flags"
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     flags = next((set(value.split()) for name, _, value in lines if name.strip() == label), set[str]())
@@ -191,7 +191,7 @@ def cpu_of(arch: str, cpuinfo: str) -> Cpu:
 
 @cache
 def permit_amx() -> bool:
-    """Ask the kernel, once a process, for the right to use AMX tiles; every thread has it then.  False: it is refused.
+    """Ask the kernel, once a process, for the right of all its threads to use AMX tiles; returns whether it is granted.
 
     Source: Linux, Documentation/arch/x86/xstate.rst.
     """

@@ -19,7 +19,7 @@ MAX_BYTES = 64 << 20
 MAX_NAME = 512
 """The most bytes of a symbol's name."""
 ALIGNMENT = 64
-"""Code is put at multiples of this: at the begin of a cache line."""
+"""The alignment of code in memory, in bytes: the begin of a cache line."""
 
 _COUNTS, _SYMBOL, _SLOT = struct.Struct("<III"), struct.Struct("<IH"), struct.Struct("<IqH")
 
@@ -50,7 +50,7 @@ class LinkedCode:
 
     @staticmethod
     def unpack(data: bytes) -> LinkedCode:
-        """From bytes.  Raises E0901 if they are not such a form, or an offset is outside the code."""
+        """Return linked code from bytes. Raises E0901 if they are not such a form, or an offset is outside the code."""
         try:
             return _unpack(data)
         except (struct.error, ValueError) as error:

@@ -22,13 +22,13 @@ class LlvmMemory:
         self._engines = engines
 
     def close(self) -> None:
-        """No address may be used afterwards."""
+        """Give the memory back; no address may be used afterwards."""
         for engine in self._engines:
             engine.close()
 
 
 class LlvmLinker:
-    """Objects are kept, and linked each time they are mapped."""
+    """The linker that keeps objects as they are, and links them each time they are mapped."""
 
     def linked(self, data: bytes) -> bytes:
         """Return the object as it is: LLVM links when it maps."""

@@ -48,7 +48,7 @@ def assembly(llvm_ir: str, cpu: Cpu) -> str:
 
 
 def target_machine(cpu: Cpu) -> llvm.TargetMachine:
-    """No CPU is named: LLVM then schedules for none in particular, and uses what the features say."""
+    """Return LLVM's target machine: no CPU is named, so LLVM schedules for none in particular, and uses what the features say."""
     return _target().create_target_machine(cpu="", features=cpu.llvm_features, opt=3, reloc="pic", codemodel="small")
 
 

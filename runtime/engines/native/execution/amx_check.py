@@ -22,7 +22,7 @@ _ROWS, _DEPTH, _COLUMNS = 2 * BLOCK + 9, 64, PANEL + 5
 
 
 def with_checked_tiles(cpu: Cpu) -> Cpu:
-    """The CPU, without AMX if the system does not let this process use it, or its products are wrong; found out once a process."""
+    """Return the CPU, without AMX if the system forbids it to this process, or its products are wrong; found out once a process."""
     return cpu if not cpu.has("amx-bf16") or _works(cpu) else cpu.without("amx-tile")
 
 

@@ -12,7 +12,7 @@ from ttc.runtime.tensors import Constants
 
 
 def compute_constants(packing: ConstantJobs, code: Code, pool: Pool, constants: Constants) -> None:
-    """Run jobs on constants.  They are given back after their last reader, but for small tables; what runs read of them comes again."""
+    """Run jobs on constants; a constant is given back after its last reader, unless runs read it or it is a small table."""
     if not packing.reads:
         return
     last = {buffer: number for number, buffers in enumerate(packing.reads) for buffer in buffers}

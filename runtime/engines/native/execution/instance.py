@@ -93,7 +93,7 @@ class Instance:
         _HELD.hold(self, sum(array.nbytes for array in own))
 
     def base(self, buffer: PlanBuffer) -> int:
-        """Address of a buffer that is not the caller's."""
+        """Return the address of a buffer that is not the caller's."""
         if buffer.place is Place.STATUS:
             return self.status.ctypes.data
         if buffer.place is Place.CONSTANT:
@@ -101,7 +101,7 @@ class Instance:
         return self.memory.ctypes.data + self._offsets[buffer]
 
     def bytes_of(self, buffer: PlanBuffer) -> NDArray[np.uint8]:
-        """Memory of a buffer of the arena."""
+        """Return the memory of a buffer of the arena."""
         start = self._offsets[buffer]
         return self.memory[start : start + buffer.size_bytes]
 
@@ -117,7 +117,7 @@ class Instance:
             self._table[job, _TASKS] = 0 if out else self._template.table[job, _TASKS]
 
     def segment(self, first: int, last: int) -> NDArray[np.int64]:
-        """Memory of a run of jobs [first, last)."""
+        """Return the memory of a run of jobs [first, last)."""
         run = aligned_words(threads_code.RUN_WORDS)
         run[:6] = (
             self._table.ctypes.data + first * threads_code.JOB_WORDS * 8,
@@ -134,5 +134,5 @@ class Instance:
         self.rewound()(0)
 
     def rewound(self) -> Callable[[int], None]:
-        """Return what makes the instance ready for another run, given 0."""
+        """Return a function that, given 0, makes the instance ready for another run."""
         return self._state.fill

@@ -21,7 +21,7 @@ from ttc.runtime.engines.native.planning.python_step import Mismatch
 from ttc.runtime.engines.result_memory import ResultMemory
 
 SMALL_BYTES = 1 << 16
-"""Entries up to so many bytes are copied: that takes less than to fill in their addresses."""
+"""The most bytes of an entry that is copied: that takes less time than to fill in its addresses."""
 
 
 class Lease:
@@ -107,7 +107,7 @@ class Lease:
         return found
 
     def open(self) -> dict[str, NDArray]:
-        """Arrays that the run writes, by queue, but for results that are written in place."""
+        """Return arrays that the run writes, by queue, but for results that are written in place."""
         found: dict[str, NDArray] = {}
         for output in self.targets.apart:
             if output.own is None:

@@ -20,7 +20,7 @@ from ttc.runtime.engines.native.planning.memory import aligned_words
 _FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
 _STACK_BYTES = 1 << 20
 KERNELS = (words.Run(), words.Worker(), words.Lead(), words.Member())
-"""What a pool needs compiled."""
+"""The kernels that a pool needs compiled."""
 _Call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
 
@@ -96,7 +96,7 @@ class Pool:
         self._run(self._address, run, 0, None)
 
     def new_alone(self) -> NDArray[np.int64]:
-        """Memory for `run_alone`, of one run at a time."""
+        """Return memory for `run_alone`, of one run at a time."""
         return self._new_memory(1)
 
     def run_alone(self, alone: int, run: int) -> None:
@@ -108,7 +108,7 @@ class Pool:
         return partial(self._run, ctypes.c_void_p(alone), ctypes.c_void_p(run), ctypes.c_int64(0), ctypes.c_void_p(None))
 
     def renew(self) -> None:
-        """In a forked process: without workers, and without the lock of a thread that is not there."""
+        """Make the pool usable in a forked process: without workers, and without the lock of a thread that does not exist there."""
         self._lock, self._pid = Lock(), 0
 
     def _new_memory(self, threads: int) -> NDArray[np.int64]:
@@ -160,7 +160,7 @@ def pool_of(threads: int, code: Code) -> Pool:
 
 
 def join_team(team: Team) -> None:
-    """Compute what pools of this process compute by the threads of the team: where others run on it in turns with them."""
+    """Compute what pools of this process compute by the threads of the team, if others run on it in turns with them."""
     with _POOLS_LOCK:
         if _TEAMS == [team]:
             return

@@ -106,8 +106,8 @@ class _Call:
 
 
 def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease], resolve: Callable[[], Resolver]) -> ShortRun | None:
-    """Return how to run a plan; None unless it is native jobs, on small inputs and results of the user's own types, and no more than a few
-    steps in Python, none of them with regions.
+    """Return a prepared run of a plan; None unless all is native jobs and a few steps in Python without regions, on small arrays of the
+    user's types.
     """
     first = _call_of(spec, layout, new_lease(), resolve)
     if first is None:

@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.result_memory import has_own_memory
 
 ABSENT = -1
-"""The number under which no operand is found."""
+"""The number that stands for an absent operand."""
 
 
 class RunValues:
@@ -55,14 +55,14 @@ class RunValues:
         return found
 
     def truth(self, view: View) -> bool:
-        """Return whether the one element of a view is not 0; as it was when it was asked for first: it is computed once."""
+        """Return whether the one element of a view is not 0, as it was when first asked for: it is computed once."""
         found = self._truths.get((view.buffer, view.offset))
         if found is None:
             found = self._truths[view.buffer, view.offset] = bool(self.array(view).item())
         return found
 
     def value(self, number: int, view: View | None) -> NDArray:
-        """A value in the compute dtype of its format."""
+        """Return a value in the compute dtype of its format."""
         return self.objects[number] if view is None else computed(self.array(view), view.storage)
 
     def operand(self, number: int, view: View | None, dtype: np.dtype | None) -> NDArray:
@@ -71,7 +71,7 @@ class RunValues:
         return value if view is None or dtype is None else value.astype(dtype, copy=False)
 
     def set(self, number: int, view: View | None, value: NDArray) -> None:
-        """Put a result in its place.  What Python holds has memory of its own: an operand's in the arena does not last for it."""
+        """Put a result in its place; one that Python holds gets memory of its own, as an operand's in the arena does not last as long."""
         if view is None:
             self.objects[number] = value if has_own_memory(value) else value.copy()
         else:

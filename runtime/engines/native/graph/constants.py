@@ -10,7 +10,9 @@ from ttc.runtime.tensors import Constants
 
 
 def constant_view(constants: Constants, key: str) -> View | None:
-    """A tensor of the program where it lies, or in the compute dtype of its format; None if only the reference engine can hold it."""
+    """Return a tensor of the program where it lies, or in the compute dtype of its format; None if only the reference engine can hold
+    it.
+    """
     array = np.asarray(constants.narrow(key), order="C")  # `ascontiguousarray` would give a scalar a dimension
     narrow = array.dtype.name == "bfloat16"
     storage: Storage | None = "bf16" if narrow else storage_of_dtype(array.dtype)

@@ -48,12 +48,12 @@ class Node:
 
     @property
     def unrounded(self) -> bool:
-        """Whether floating-point results stay as they are computed."""
+        """Whether floating-point results stay as the kernel computes them, without rounding to their formats."""
         return self.wide or self.op.rounding == "none"
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """Numbers of the values that it needs."""
+        """The numbers of the values that the node needs."""
         return (*(i for i in self.operands if i is not None), *self.extras)
 
     @property
@@ -80,7 +80,7 @@ class Flat:
     conditions: set[int] = field(default_factory=set)
 
     def users(self) -> dict[int, list[Node]]:
-        """Nodes that read each value, in order."""
+        """The nodes that read each value, in order."""
         found: dict[int, list[Node]] = {}
         for node in self.nodes:
             for value in dict.fromkeys(node.reads):

@@ -17,7 +17,7 @@ Range: TypeAlias = tuple[int, int]
 """The smallest and the largest number, both included."""
 
 INTEGERS: tuple[Storage, ...] = ("i8", "u8", "i16", "u16", "i32")
-"""Storages of operands of products."""
+"""Storages that operands of products of integers have."""
 _EXACT = 1 << 24
 """Whole numbers up to it are exact in float32, and so are sums that stay below it."""
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))

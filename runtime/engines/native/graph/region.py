@@ -31,7 +31,7 @@ class RegionStep:
 
 @record(slots=True)
 class Region:
-    """inputs: storage of each; steps in order; the result is the value numbered `output`."""
+    """A function of one element of each operand.  inputs: storage of each; steps in order; the result is the value numbered `output`."""
 
     inputs: tuple[Storage, ...]
     steps: tuple[RegionStep, ...]
@@ -75,7 +75,7 @@ class RegionBuilder:
         return self("constant", value=float(np.float32(value)))
 
     def choice(self, relation: str, a: int, b: int, then: int, otherwise: int) -> int:
-        """`then` where a and b stand in a relation."""
+        """Add a choice: `then` where a and b stand in a relation, else `otherwise`; returns its number."""
         return self("where", self(relation, a, b, storage="bool"), then, otherwise)
 
     def region(self, output: int) -> Region:

@@ -20,15 +20,15 @@ class Place(Enum):
     """Who holds a buffer's memory."""
 
     ARENA = "arena"
-    """One run, in its arena."""
+    """Memory of one run, in its arena."""
     CONSTANT = "constant"
-    """The program: a tensor, or what was made of tensors at load."""
+    """Memory of the program: a tensor, or what was made of tensors at load."""
     BOUND = "bound"
-    """The caller: an entry of a queue, different from run to run."""
+    """Memory of the caller: an entry of a queue, different from run to run."""
     WRITTEN = "written"
-    """The caller: an array that a run gives away."""
+    """Memory of the caller: an array that a run gives away."""
     STATUS = "status"
-    """One run: where kernels say that data is out of range."""
+    """A word of one run in which kernels say that data is out of range."""
 
 
 @dataclass(eq=False)
@@ -106,18 +106,18 @@ class View:
         return True
 
     def permuted(self, order: Sequence[int]) -> View:
-        """With the dimensions in another order."""
+        """Return the view with its dimensions in another order."""
         return replace(self, shape=tuple(self.shape[i] for i in order), strides=tuple(self.strides[i] for i in order))
 
     def sliced(self, axis: int, start: int, size: int, step: int = 1) -> View:
-        """Elements start, start + step, ... of one dimension."""
+        """Return the view of elements start, start + step, ... of one dimension."""
         shape, strides = list(self.shape), list(self.strides)
         offset = self.offset + start * strides[axis]
         shape[axis], strides[axis] = size, strides[axis] * step
         return replace(self, shape=tuple(shape), strides=tuple(strides), offset=offset)
 
     def expanded(self, shape: Sequence[int]) -> View:
-        """Broadcast to a shape as numpy does."""
+        """Return the view broadcast to a shape as numpy does."""
         lead = len(shape) - len(self.shape)
         strides = [0 if own == 1 else stride for own, stride in zip(self.shape, self.strides, strict=True)]
         return replace(self, shape=tuple(shape), strides=(*[0] * lead, *strides))
@@ -142,7 +142,7 @@ class View:
         return replace(self, shape=tuple(shape), strides=tuple(reversed(strides)))
 
     def merged(self) -> tuple[tuple[int, int], ...]:
-        """(size, stride) of the fewest dimensions that walk the elements in the same order; none of size 1."""
+        """Return (size, stride) of the fewest dimensions that walk the elements in the same order; none of size 1."""
         return tuple(_merged([(n, s) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]))
 
 
@@ -165,7 +165,7 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def dense(buffer: PlanBuffer, storage: Storage, shape: Sequence[int]) -> View:
-    """A row-major tensor at the start of a buffer."""
+    """Return a row-major tensor at the start of a buffer."""
     return View(buffer, storage, tuple(shape), dense_strides(shape))
 
 

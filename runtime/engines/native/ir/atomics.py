@@ -18,7 +18,7 @@ class Atomics(Instructions):
     """What a `Writer` can do with words that several threads change; every access is sequentially consistent."""
 
     def atomic_add(self, pointer: Value, value: Operand) -> Value:
-        """Add to the i64 there; gives what it was."""
+        """Add to the i64 at a pointer; returns what it was before."""
         return Value(self, self.builder.atomic_rmw("add", pointer.llvm, self.as_type(value, _WORD).llvm, "seq_cst"), _WORD)
 
     def atomic_load(self, pointer: Value) -> Value:

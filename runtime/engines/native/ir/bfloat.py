@@ -28,7 +28,7 @@ class _Bfloat(ir.Type):
 
 
 def dot_pairs(f: Writer, total: Value, a: Value, b: Value) -> Value:
-    """total + a0 * b0 + a1 * b1 a lane, where a lane (u32) of a and b holds two bfloat16, low half first.
+    """Return total + a0 * b0 + a1 * b1 a lane, where a lane (u32) of a and b holds two bfloat16, low half first.
 
     Needs feature `avx512bf16`.  Denormal operands and results count as zero, sums are rounded to nearest even (Intel SDM, VDPBF16PS).
     """

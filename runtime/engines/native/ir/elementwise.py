@@ -47,7 +47,7 @@ class Elementwise:
     check: Check | None = None
 
     def refusal(self, operands: Sequence[Dtype], attrs: Mapping[str, Plain]) -> str | None:
-        """Why it cannot be emitted of operands of these types with these attributes; None if it can."""
+        """Return why the function cannot be emitted for operands of these types with these attributes; None if it can."""
         if not _binds(inspect.signature(self.emit), len(operands), attrs):
             return "attributes"
         given = {joined_type(operands)} if self.joined and operands else set(operands)
@@ -58,7 +58,7 @@ class Elementwise:
 
 
 FUNCTIONS: RuleTable[Elementwise] = RuleTable("native function", "ttc.runtime.engines.native.ir.functions")
-"""By mnemonic of the elementwise nn op."""
+"""Elementwise functions by mnemonic of the nn op."""
 
 
 def elementwise(

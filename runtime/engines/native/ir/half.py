@@ -14,7 +14,7 @@ _HALF_ULP = 0x3F000000
 
 
 def converts_half(f: Instructions) -> bool:
-    """Return whether the CPU has instructions for it."""
+    """Return whether the CPU has instructions that convert half precision."""
     return f.cpu.arch != "x86-64" or f.cpu.has("f16c")
 
 
@@ -28,7 +28,7 @@ def widened_half(f: Instructions, patterns: Value) -> Value:
 
 
 def narrowed_half(f: Instructions, a: Value) -> Value:
-    """Patterns (u16) of float32 rounded to nearest, ties to even."""
+    """Return float32 as half-precision patterns (u16), rounded to nearest, ties to even."""
     bits = f.bits(a, "u32")
     magnitude = bits & 0x7FFFFFFF
     normal = (magnitude + ((magnitude >> 13) & 1) + (0xFFF - (112 << 23) + (1 << 32))) >> 13

@@ -43,7 +43,7 @@ class Instructions:
     # ---- arithmetic ----------------------------------------------------------------------------------------------------------------------
 
     def arithmetic(self, op: str, a: Operand, b: Operand) -> Value:
-        """add, sub, mul, div, rem, and, or, xor, shl, shr of two values of one type."""
+        """Return add, sub, mul, div, rem, and, or, xor, shl or shr of two values of one type."""
         a, b = self._alike(a, b)
         table = _FLOATING if a.type.is_float else _SIGNED if a.type.is_signed else _UNSIGNED
         return self._value(getattr(self.builder, table[op])(a.llvm, b.llvm), a.type)
@@ -53,7 +53,7 @@ class Instructions:
         return self._value(self.builder.fneg(a.llvm), a.type) if a.type.is_float else self.arithmetic("sub", 0, a)
 
     def inverted(self, a: Value) -> Value:
-        """Return all bits of a integer or truth value, flipped."""
+        """Return an integer or truth value with all its bits flipped."""
         return self._value(self.builder.not_(a.llvm), a.type)
 
     def compared(self, op: str, a: Operand, b: Operand) -> Value:
@@ -66,14 +66,14 @@ class Instructions:
         return self._value(compare(op, a.llvm, b.llvm), a.type.of("i1"))
 
     def select(self, condition: Value, then: Operand, otherwise: Operand) -> Value:
-        """Lane by lane; a scalar condition chooses whole vectors."""
+        """Return one value or the other, lane by lane; a scalar condition chooses whole vectors."""
         a, b = self._alike(then, otherwise)
         if condition.type.lanes > 1 and a.type.lanes == 1:
             a, b = self.spread(a, condition.type.lanes), self.spread(b, condition.type.lanes)
         return self._value(self.builder.select(condition.llvm, a.llvm, b.llvm), a.type)
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
-        """a * b + c, rounded once where the CPU can, else twice."""
+        """Return a * b + c, rounded once where the CPU can, else twice."""
         a, b = self._alike(a, b)
         b, c = self._alike(b, c)
         a, c = self._alike(a, c)
@@ -99,7 +99,7 @@ class Instructions:
         return self.select(self.compared("<", a, b), a, b)
 
     def unary(self, name: str, a: Value) -> Value:
-        """sqrt, fabs, floor, ceil, trunc, rint (ties to even), of floating-point values."""
+        """Return sqrt, fabs, floor, ceil, trunc or rint (ties to even) of floating-point values."""
         return self.intrinsic(f"llvm.{name}.{suffix(a.type)}", a.type, [a])
 
     def intrinsic(self, name: str, result: Type | None, operands: Sequence[Value], immediates: Sequence[int] = ()) -> Value:
@@ -115,7 +115,7 @@ class Instructions:
     def assembly(
         self, text: str, constraints: Sequence[str], results: Sequence[Type], operands: Sequence[Value], *, acts: bool = False
     ) -> list[Value]:
-        """Instructions in a given order, which no pass changes; several results.  acts: they do more than to compute these.
+        """Emit instructions in a given order, which no pass changes, and return their results.  acts: they do more than compute these.
 
         Source: LLVM Language Reference, inline assembler expressions.
         """
@@ -143,7 +143,7 @@ class Instructions:
         return self.spread(a, other.type.lanes)
 
     def shuffled(self, a: Value, b: Value, order: Sequence[int]) -> Value:
-        """Lanes of a (0 ...) and b (lanes ...) in that order."""
+        """Return lanes of a (0 ...) and b (lanes ...) in that order."""
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
         return self._value(self.builder.shuffle_vector(a.llvm, b.llvm, mask), Type(a.type.dtype, len(order)))
 
@@ -156,7 +156,7 @@ class Instructions:
         return self.constants(range(lanes), dtype)
 
     def mask(self, count: Operand, lanes: int) -> Value:
-        """Truth values: the first `count` (an i64) lanes."""
+        """Return truth values that hold in the first `count` (an i64) lanes."""
         number = self.as_type(count, Type("i64"))
         return self.compared("<", self.lane_numbers(lanes, "i64"), self.spread(number, lanes))
 
@@ -182,7 +182,9 @@ class Instructions:
         return self.bits(a, "u32") & 0x7FFFFFFF
 
     def converted(self, a: Value, dtype: Dtype) -> Value:
-        """The number as another type: floats to integers toward zero, saturating (NaN: 0); integers wrap; anything to i1: is it not 0."""
+        """Return the number as another type: floats to integers toward zero, saturating (NaN: 0); integers wrap; i1: whether it is not
+        0.
+        """
         source, target = a.type, a.type.of(dtype)
         if source.dtype == dtype:
             return a
@@ -206,7 +208,7 @@ class Instructions:
         return self._value(cast_(a.llvm, target.llvm), target)
 
     def truncated(self, a: Value) -> Value:
-        """Floats that an i32 holds, as such, toward zero, in one instruction; of others nothing is known."""
+        """Return floats as i32, toward zero, in one instruction; the result for floats beyond i32 is undefined."""
         type_ = a.type.of("i32")
         return self._value(self.builder.fptosi(a.llvm, type_.llvm), type_)
 

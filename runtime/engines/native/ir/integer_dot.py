@@ -16,14 +16,14 @@ _MULTIPLY_ADD = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.51
 
 
 def pairs_a_round(f: Writer) -> int:
-    """Neighbouring pairs for each call of `add_pairs`."""
+    """Return how many neighbouring pairs each call of `add_pairs` should add."""
     return 4 if adds_in_order(f) else 1
 
 
 def add_pairs(
     f: Writer, totals: Sequence[Sequence[Value]], rows: Sequence[Value], k: Value, panel: Value, stored: Dtype, count: int
 ) -> list[list[Value]]:
-    """For each row and each vector of the panel, total + the products of `count` neighbouring pairs of channels.
+    """Return, for each row and vector of the panel, total + the products of `count` neighbouring pairs of channels.
 
     Args:
         totals: by row, i32, of as many lanes as a vector has.
@@ -45,14 +45,16 @@ def add_pairs(
 
 
 def adds_in_order(f: Writer) -> bool:
-    """Return whether products are added by an instruction of their own, in vectors of 32 bytes: then the order of both counts."""
+    """Return whether products are added by an instruction of their own, in vectors of 32 bytes: the order of multiplying and adding then
+    counts.
+    """
     return f.cpu.arch == "x86-64" and f.cpu.vector_bytes == 32 and not _has_dot(f, 8)
 
 
 @dataclass(frozen=True)
 class Places:
-    """Which operands of assembly are what, by number: sums of each row, vectors of the right operand and of products, then what is given:
-    addresses of rows, the number of the first pair in them, and the address of the panel.
+    """The numbers of assembly's operands: sums of each row, vectors of the right operand and of products, rows' addresses, their first
+    pair, the panel.
 
     The last vector of products holds the left operand before.
     """
@@ -66,7 +68,7 @@ class Places:
 
     @staticmethod
     def of(height: int, width: int) -> Places:
-        """For so many rows and vectors."""
+        """Return the places for so many rows and vectors."""
         end = height * width
         sums = tuple(range(start, start + width) for start in range(0, end, width))
         right, products = range(end, end + width), range(end + width, end + 2 * width)
@@ -74,7 +76,9 @@ class Places:
         return Places(sums, right, products, rows, rows.stop, rows.stop + 1)
 
     def pair(self, number: int, stored: Dtype, *, adds: bool = True) -> list[str]:
-        """Lines for a pair of channels: products of a row, then their sums, if it adds any.  number: of the pair, behind the first."""
+        """Return lines for a pair of channels: products of a row, then their sums, if it adds any.  number: of the pair, behind the
+        first.
+        """
         load, size = ("vpmovsxbw", 16) if stored == "i8" else ("vmovdqu", 32)
         width, left = len(self.right), self.products[-1]
         lines = [f"{load} {(number * width + v) * size}(${self.panel}), ${place}" for v, place in enumerate(self.right)]
@@ -103,7 +107,7 @@ def _in_order(
 
 
 def add_products(f: Writer, total: Value, a: Value, b: Value) -> Value:
-    """total + a0 * b0 + a1 * b1 a lane, modulo 2^32.
+    """Return total + a0 * b0 + a1 * b1 a lane, modulo 2^32.
 
     Args: total: i32, of as many lanes as a vector has.  a, b: i16, twice as many: those of lane i are at 2 i and 2 i + 1.
 
@@ -126,7 +130,7 @@ def _dot(f: Writer, total: Value, a: Value, b: Value) -> Value:
 
 
 def pairs(f: Writer, words: Value) -> Value:
-    """Lanes of 32 bits as twice as many i16."""
+    """Return lanes of 32 bits as twice as many i16."""
     type_ = Type("i16", 2 * words.type.lanes)
     return Value(f, f.builder.bitcast(words.llvm, type_.llvm), type_)
 

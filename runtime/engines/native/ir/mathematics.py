@@ -54,7 +54,7 @@ class Mathematics(Instructions):
         return cast(Value, found)
 
     def whole(self, name: str, x: Value) -> Value:
-        """rint (ties to even), floor, ceil or trunc."""
+        """Return rint (ties to even), floor, ceil or trunc of a number."""
         if self.cpu.arch != "x86-64" or self.cpu.has("sse4.1"):
             return self.unary(name, x)
         if name == "trunc":
@@ -73,7 +73,7 @@ class Mathematics(Instructions):
         return self.intrinsic(f"llvm.copysign.{suffix(size.type)}", size.type, [size, sign])
 
     def scaled(self, x: Value, power: Value) -> Value:
-        """x * 2^power, rounded once.  power: whole, in [-250, 250]; where it is NaN, x must be."""
+        """Return x * 2^power, rounded once.  power: whole, in [-250, 250]; where it is NaN, x must be."""
         lanes = x.type.lanes
         if lanes in (4, 8, 16) and self.cpu.vector_bytes == 64:
             everywhere = self.constant(-1, "i16" if lanes == 16 else "i8")
@@ -88,7 +88,7 @@ class Mathematics(Instructions):
         return self.bits(x + _MAGIC, "i32") - _MAGIC_BITS
 
     def power_of_two(self, number: Value) -> Value:
-        """2^number as a float32, for i32 in [-126, 127]."""
+        """Return 2^number as a float32, for i32 in [-126, 127]."""
         return self.bits((number + 127) << 23, "f32")
 
     # ---- exponentials ------------------------------------------------------------------------------------------------------------------
@@ -99,18 +99,18 @@ class Mathematics(Instructions):
         return self.scaled(self.polynomial(r, (*_EXP_NEAR, 1.0, 1.0)), power)
 
     def expm1(self, x: Value) -> Value:
-        """e^x - 1; 2 ulp."""
+        """Return e^x - 1 within 2 ulp, elementwise."""
         power, r = self._reduced(self.larger(-20.0, self.smaller(_EXP_HIGHEST, x)))
         near = self.fma(r * r, self.polynomial(r, _EXP_NEAR), r)
         scale = self.power_of_two(self.as_whole(power) - 1)  # half of it: 2^128 is too large
         return self.with_sign(self.fma(scale, near, scale - 0.5) * 2.0, x)
 
     def sigmoid(self, x: Value) -> Value:
-        """1 / (1 + e^-x); 2 ulp."""
+        """Return 1 / (1 + e^-x) within 2 ulp, elementwise."""
         return 1.0 / (self.exp(-x) + 1.0)
 
     def tanh(self, x: Value) -> Value:
-        """(e^2x - 1) / (e^2x + 1); 3 ulp."""
+        """Return (e^2x - 1) / (e^2x + 1) within 3 ulp, elementwise."""
         size = self.smaller(10.0, self.unary("fabs", x))
         grown = self.expm1(size + size)
         return self.with_sign(grown / (grown + 2.0), x)
@@ -130,7 +130,7 @@ class Mathematics(Instructions):
         return self._log_or_special(found, x, x)
 
     def log1p(self, x: Value) -> Value:
-        """ln(1 + x); 2 ulp."""
+        """Return ln(1 + x) within 2 ulp, elementwise."""
         sum_ = x + 1.0
         lost = x - (sum_ - 1.0)
         power, r = self._split(sum_)

@@ -31,7 +31,7 @@ class Memory(Instructions):
         return _masked(self, name, type_.llvm, [pointer.llvm, ir.Constant(ir.IntType(32), _align(dtype)), mask.llvm, zero], type_)
 
     def store(self, value: Value, pointer: Value, mask: Value | None = None) -> None:
-        """A value as it is; with a mask, only lanes that are on are written."""
+        """Write a value as it is; with a mask, only lanes that are on are written."""
         align = _align(value.type.dtype)
         if mask is None:
             self.builder.store(value.llvm, pointer.llvm, align=align)
@@ -40,17 +40,17 @@ class Memory(Instructions):
         _masked(self, name, ir.VoidType(), [value.llvm, pointer.llvm, ir.Constant(ir.IntType(32), align), mask.llvm], value.type)
 
     def prefetch(self, pointer: Value, locality: int = 3) -> None:
-        """Bring a cache line near.  locality: 3 all levels, 2 the second."""
+        """Bring a cache line near: locality 3 to all levels of the cache, 2 to the second."""
         self.intrinsic("llvm.prefetch.p0", None, [pointer], (0, locality, 1))
 
     # ---- elements of memory as numbers to compute with --------------------------------------------------------------------------------
 
     def read(self, pointer: Value, storage: Dtype, lanes: int = 1, mask: Value | None = None) -> Value:
-        """Elements in the type they are computed in: f16 and bf16 as f32, bool as i1, all others as they are."""
+        """Return elements in the type they are computed in: f16 and bf16 as f32, bool as i1, all others as they are."""
         return self.widened(self.load(pointer, storage, lanes, mask))
 
     def write(self, value: Value, pointer: Value, storage: Dtype, mask: Value | None = None) -> None:
-        """Elements rounded to the storage type (to nearest, ties to even) if they are of another."""
+        """Write elements, rounded to the storage type (to nearest, ties to even) if they are of another."""
         self.store(self.narrowed(value, storage), pointer, mask)
 
     def widened(self, a: Value) -> Value:
@@ -65,7 +65,7 @@ class Memory(Instructions):
         return self.compared("!=", Value(self, a.llvm, a.type.of("u8")), 0) if a.type.dtype == "bool" else a
 
     def narrowed(self, a: Value, storage: Dtype) -> Value:
-        """Return a number as memory holds it.  A NaN stays one."""
+        """Return a number as memory holds it; a NaN stays a NaN."""
         if storage == a.type.dtype:
             return a
         if storage == "bool":

@@ -41,7 +41,7 @@ _SHORT: Mapping[float, Callable[[Writer, Value], Value]] = {
 
 
 def power(f: Writer, a: Value, b: Value) -> Value:
-    """a^b for a float32 a and a real b; 1 ulp.  Zeros, infinities, NaN and signs as C's pow has them."""
+    """Return a^b for a float32 a and a real b within 1 ulp; zeros, infinities, NaN and signs as C's pow has them."""
     short = _SHORT.get(_constant(b) or 0.0)
     if short is not None:
         return short(f, a)
@@ -63,7 +63,7 @@ def power(f: Writer, a: Value, b: Value) -> Value:
 
 
 def remainder(f: Writer, a: Value, b: Value) -> Value:
-    """a - n b for the whole number n nearest to a / b toward zero, with the sign of a; exact.
+    """Return a - n b for the whole number n nearest to a / b toward zero, with the sign of a; exact.
 
     Long division: each step finds so many bits of n that its product with b is exact.
     """

@@ -22,12 +22,12 @@ _COMPUTED: dict[str, Dtype] = {"bf16": "f32", "f16": "f32", "bool": "i1"}
 
 
 def computed_type(storage: Storage) -> Dtype:
-    """The type of values that were read from a storage."""
+    """Return the type of values that were read from a storage."""
     return _COMPUTED.get(storage, storage)
 
 
 def supported(region: Region) -> str | None:
-    """Why a region cannot be emitted, in few words; None if it can."""
+    """Return why a region cannot be emitted, in few words; None if it can."""
     if len(region.steps) > _MAX_STEPS:
         return f"{len(region.steps)} steps"
     known: list[Dtype] = [computed_type(storage) for storage in region.inputs]
@@ -40,7 +40,7 @@ def supported(region: Region) -> str | None:
 
 
 def emit_region(f: Writer, region: Region, values: Sequence[Value]) -> Value:
-    """The result of a region that is `supported`, for `Writer.write`: it is not rounded yet to a storage narrower than float32.
+    """Return the result of a region that is `supported`, for `Writer.write`: not rounded yet to a storage narrower than float32.
 
     values: of the region's inputs, as `Writer.read` gives them: all of one number of lanes, or scalar.
     """

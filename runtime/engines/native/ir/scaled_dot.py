@@ -36,7 +36,7 @@ class ChannelRun:
 
 
 def add_run(f: Writer, run: ChannelRun) -> None:
-    """For each row and each column, sum + the exact sum of the run's products, as float32, times both scales."""
+    """Return, for each row and column, sum + the exact sum of the run's products, as float32, times both scales."""
     if adds_in_order(f):
         _in_order(f, run)
         return

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 ROWS = 16
-"""Rows of a tile of the CPU."""
+"""The rows of a tile register of the CPU."""
 ROW_BYTES = 64
-"""16 float32, or 16 pairs of bfloat16."""
+"""The bytes of a row of a tile: 16 float32, or 16 pairs of bfloat16."""
 TILE_BYTES = ROWS * ROW_BYTES
 COUNT = 8
 
@@ -39,7 +39,7 @@ class Tiles:
         self._memory = f.static_array("u8", COUNT * TILE_BYTES) if f.cpu.has(EMULATED_TILES) else None
 
     def configure(self) -> None:
-        """All tiles of full size, for this thread, until they are released; their content is zero."""
+        """Configure all tiles at full size, filled with zeros, for this thread until they are released."""
         f = self._f
         if self._memory is not None:
             for tile in range(COUNT):
@@ -51,7 +51,7 @@ class Tiles:
         self._call("ldtilecfg", config)
 
     def release(self) -> None:
-        """The thread's state needs no room for tiles any more."""
+        """Release the tiles, so that the thread's state needs no room for them any more."""
         if self._memory is None:
             self._call("tilerelease")
 
@@ -65,7 +65,7 @@ class Tiles:
             f.store(f.constant(0, "u32", _LANES), f.at(self._address(tile), r * ROW_BYTES, "i8"))
 
     def load(self, tile: int, pointer: Value, stride: Value) -> None:
-        """16 rows of 64 bytes.  stride: bytes from row to row, an i64."""
+        """Load 16 rows of 64 bytes into a tile.  stride: bytes from row to row, an i64."""
         f = self._f
         if self._memory is None:
             self._call("tileloadd64", tile, pointer, stride)
@@ -75,7 +75,7 @@ class Tiles:
             f.store(row, f.at(self._address(tile), r * ROW_BYTES, "i8"))
 
     def store(self, tile: int, pointer: Value, stride: Value) -> None:
-        """16 rows of 64 bytes.  stride: bytes from row to row, an i64."""
+        """Store a tile as 16 rows of 64 bytes.  stride: bytes from row to row, an i64."""
         f = self._f
         if self._memory is None:
             self._call("tilestored64", tile, pointer, stride)
@@ -85,7 +85,7 @@ class Tiles:
             f.store(row, f.at(pointer, r * stride, "i8"))
 
     def dot(self, total: int, a: int, b: int) -> None:
-        """total[16, 16] += a[16, 32] b[32, 16], with b in pairs: row k holds channels 2k and 2k + 1 of 16 columns, side by side.
+        """Add a[16, 32] b[32, 16] to total[16, 16], with b in pairs: row k holds channels 2k and 2k + 1 of 16 columns, side by side.
 
         Sums of even and of odd channels are fused multiply-adds in float32, joined at the end; denormals count as zero, going in and
         coming out.

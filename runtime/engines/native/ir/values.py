@@ -89,11 +89,11 @@ class Value:
         return self.f.compared(">=", self, other)
 
     def equals(self, other: Operand) -> Value:
-        """Return whether they are equal; NaN equals nothing."""
+        """Return whether two values are equal; NaN equals nothing."""
         return self.f.compared("==", self, other)
 
     def differs(self, other: Operand) -> Value:
-        """Return whether they differ; NaN differs from everything."""
+        """Return whether two values differ; NaN differs from everything."""
         return self.f.compared("!=", self, other)
 
 

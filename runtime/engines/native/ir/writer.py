@@ -54,7 +54,7 @@ class Writer(Memory, Atomics, Mathematics):
         self.scratch = Value(self, scratch, _POINTER)
 
     def text(self) -> str:
-        """The module, once all of the function is written."""
+        """The module as text, once all of the function is written."""
         self.builder.ret_void()
         return str(self.module)
 
@@ -62,21 +62,21 @@ class Writer(Memory, Atomics, Mathematics):
 
     @property
     def lanes(self) -> int:
-        """Elements of float32 in a vector."""
+        """The elements of float32 in a vector."""
         return max(self.cpu.vector_bytes // 4, 4)
 
     # ---- parameters of the job ---------------------------------------------------------------------------------------------------------
 
     def word(self, index: int) -> Value:
-        """Return the integer in that word."""
+        """Return the integer in the word of that name."""
         return self.load(self.at(self.words, index, "i64"), "i64")
 
     def pointer(self, index: int) -> Value:
-        """Return the address in that word."""
+        """Return the address in the word of that name."""
         return self.load(self.at(self.words, index, "i64"), "ptr")
 
     def real(self, index: int) -> Value:
-        """Return the float32 in the low half of that word."""
+        """Return the float32 in the low half of the word of that name."""
         return self.load(self.at(self.words, index, "i64"), "f32")
 
     def as_pointer(self, number: Value) -> Value:
@@ -91,7 +91,9 @@ class Writer(Memory, Atomics, Mathematics):
 
     @contextmanager
     def loop(self, begin: Operand, end: Operand, step: Operand = 1) -> Iterator[Value]:
-        """For i in range(begin, end, step); the value is i.  Bounds are read once; what changes between rounds is a `LocalVariable`."""
+        """Emit a loop for i in range(begin, end, step), and yield i. Bounds are read once; what changes between rounds is a
+        `LocalVariable`.
+        """
         index = self.variable(self.as_type(begin, _WORD))
         last, stride = self.as_type(end, _WORD), self.as_type(step, _WORD)
         head, body, after = (self.function.append_basic_block(n) for n in ("loop", "round", "after"))
@@ -107,7 +109,7 @@ class Writer(Memory, Atomics, Mathematics):
 
     @contextmanager
     def while_(self) -> Iterator[Any]:
-        """Repeat until `stop(condition)`, which may be called several times, holds.  The value is that function."""
+        """Emit a loop until `stop(condition)` holds, and yield that function, which may be called several times."""
         head, after = (self.function.append_basic_block(n) for n in ("repeat", "after"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
@@ -123,7 +125,7 @@ class Writer(Memory, Atomics, Mathematics):
 
     @contextmanager
     def when(self, condition: Value) -> Iterator[None]:
-        """Only if the scalar condition holds."""
+        """Emit the block's code so that it runs only if the scalar condition holds."""
         then, after = self.function.append_basic_block("then"), self.function.append_basic_block("after")
         self.builder.cbranch(condition.llvm, then, after)
         self.builder.position_at_end(then)

@@ -69,7 +69,7 @@ def tile_rows(n: Lowering, a: View, parts: int) -> View:
 
 
 def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
-    """b[batch..., taps and channels, columns] in panels; equal elements of the batch once."""
+    """Return b[batch..., taps and channels, columns] in panels; equal elements of the batch once."""
     b = right_operand(b)
     b = b if b.strides[-1] == 1 or b.shape[-1] == 1 else n.densified(b)
     *batch, channels, columns = b.shape
@@ -84,7 +84,7 @@ def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
 
 
 def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: int) -> None:
-    """The result of the node as the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
+    """Add the jobs of the node's result: the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
     shape = n.result_shape()
     region, views = whole_region(n, bias)
     others = [readable(n, view) for view in views]
@@ -97,7 +97,7 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
 
 
 def convolve_in_tiles(n: Lowering, images: Images, panels: TilePanels, result: Result) -> None:
-    """The products of windows and panels.  images: of rows as `tile_rows` gives them."""
+    """Add the jobs of the products of windows and panels.  images: of rows as `tile_rows` gives them."""
     kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
     words = window_words(images, panels.view, result)
     _submit(n, kernel, words, prod(result.view.shape[:3]), panels, result.view, 1)

@@ -32,7 +32,7 @@ class JobBuilder:
         self.jobs: list[Job] = []
 
     def temp(self, shape: Sequence[int], storage: Storage) -> View:
-        """Row-major memory that lives as long as jobs name it."""
+        """Return row-major memory that lives as long as jobs name it."""
         count = 1
         for size in shape:
             count *= size
@@ -40,7 +40,9 @@ class JobBuilder:
 
     @property
     def status(self) -> View:
-        """An i64 that kernels set to another value than 0 where data is out of range: the run then ends as one of the reference engine."""
+        """Return an i64 that kernels set to another value than 0 where data is out of range: the run then ends as one of the reference
+        engine.
+        """
         return STATUS
 
     # ---- work --------------------------------------------------------------------------------------------------------------------------

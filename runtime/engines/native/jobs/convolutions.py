@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 FEW_CHANNELS = 8
-"""Images of at most so many channels are put in a frame of zeros, so that each row of a window is one run of channels."""
+"""The most channels of images that are put in a frame of zeros, so that each row of a window is one run of channels."""
 
 
 @record
@@ -67,7 +67,7 @@ def _numbers(n: Lowering, name: str, count: int) -> tuple[int, ...]:
 
 @record
 class Images:
-    """A left operand: x[n, h, w, c] with dense channels, and how windows move over it.
+    """The left operand of a convolution: x[n, h, w, c] with dense channels, and how windows move over it.
 
     depth: channels of a tap: of all taps of a row of a window where `x.taps` is 1 though the filter is wider.
     """
@@ -88,7 +88,7 @@ def in_runs(images: Images) -> Images:
 
 
 def framed(n: Lowering, view: View, axes: tuple[WindowAxis, WindowAxis], multiplier: Multiplier) -> Images:
-    """Images in a frame of zeros, as wide as the windows reach, each row of a window one run: of whole pairs, if multiplied so."""
+    """Return images in a frame of zeros, as wide as the windows reach, each row of a window one run: of whole pairs, if multiplied so."""
     if view.storage not in FLOATS:
         raise NotTaken(f"operands in {view.storage}")
     y, x = (replace(axis, size=max(axis.reach, axis.before + axis.size)) for axis in axes)
@@ -107,7 +107,7 @@ def pad(n: Lowering, source: View, target: View, before: tuple[int, int]) -> Non
 
 @record
 class Result:
-    """What windows give: c[n, y, x, channels], through a region with further operands of that shape.
+    """The result of a convolution: c[n, y, x, channels], through a region with further operands of that shape.
 
     spread: for each operand whether all channels of a pixel are the same element.
     """
@@ -118,7 +118,7 @@ class Result:
     spread: tuple[bool, ...]
 
     def every(self, axis: int, start: int, count: int, step: int) -> Result:
-        """Return every so many rows or columns of it."""
+        """Return every so many rows or columns of the result."""
         views = [view.sliced(axis, start, count, step) for view in (self.view, *self.others)]
         return replace(self, view=views[0], others=tuple(views[1:]))
 
@@ -130,7 +130,7 @@ def result_of(n: Lowering, region: Region, views: Sequence[View]) -> Result:
 
 
 def convolve(n: Lowering, images: Images, panels: Panels, result: Result, groups: int, multiplier: Multiplier) -> None:
-    """The products of windows and panels [groups, ...], one group of channels each."""
+    """Add the job of the products of windows and panels [groups, ...], one group of channels each."""
     kernel = Gemm(panels.block, _rows_of(n, images), result.region, result.spread, int(groups > 1), multiplier)
     submit_windows(n, kernel, images, panels, result, groups)
 

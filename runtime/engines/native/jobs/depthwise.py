@@ -33,7 +33,7 @@ _PART_BYTES = 2048
 
 
 def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[View]) -> None:
-    """A convolution [n, h, w, c] with a filter [kh, kw, 1, c], one channel a group; bias, activation and region as `tile.conv2d` has them.
+    """Add the jobs of a convolution [n, h, w, c] with a filter [kh, kw, 1, c]; bias, activation and region as `tile.conv2d` has them.
 
     Raises NotTaken for several results a channel, very wide filters, and images of other types than floats of up to 32 bits and i16.
     """
@@ -85,7 +85,7 @@ def _numbers(n: Lowering, name: str) -> tuple[int, ...]:
 
 
 def lanes_for(n: Lowering, channels: int) -> int:
-    """Channels of a vector: no more than there are."""
+    """Return the channels of a vector: no more than there are."""
     lanes = max(n.cpu.vector_bytes // 4, 4)
     while lanes > channels:
         lanes //= 2
@@ -142,7 +142,7 @@ def _readable(n: Lowering, view: View) -> tuple[View, Varies]:
 
 
 def submit(n: Lowering, kernel: WindowKernel, words: dict[str, Word], operations: int) -> None:
-    """Add the job.  operations: of arithmetic, an element of the result."""
+    """Add the job of a kernel over windows.  operations: of arithmetic, an element of the result."""
     target = n.results[0]
     lines = target.shape[0] * target.shape[1]
     pixel = target.shape[3] * target.item_bytes

@@ -23,7 +23,7 @@ _PIECE_BYTES = 32 << 10
 
 
 def compute(n: Lowering, own: Region, xs: Sequence[View]) -> None:
-    """The result of the node: its own region of operands that broadcast, and what was fused into it.  Raises NotTaken."""
+    """Add the jobs of the node's result: its own region of operands that broadcast, and what was fused into it. Raises NotTaken."""
     _require_plain_formats(n)
     region = n.region.after(_with_known_exponents(own, xs))
     reason = supported(region)
@@ -37,7 +37,7 @@ def compute(n: Lowering, own: Region, xs: Sequence[View]) -> None:
 
 
 def compute_into(n: Lowering, region: Region, xs: Sequence[View], y: View) -> None:
-    """A region of operands that broadcast, in a place; an operand may be that very place.  Raises NotTaken."""
+    """Add the jobs of a region of operands that broadcast, written to a place, which may be an operand's. Raises NotTaken."""
     reason = supported(region)
     if reason is not None:
         raise NotTaken(reason)

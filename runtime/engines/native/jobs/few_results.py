@@ -31,7 +31,7 @@ _GAIN = 1.25
 
 
 def has_few_results(cpu: Cpu, w: View, x: WindowAxis) -> bool:
-    """Return whether a convolution with w[kh, kw, c, o] is faster so, and the products take no more than twice the memory of the images.
+    """Return whether a convolution with w[kh, kw, c, o] is faster by columns, and the products take at most twice the memory of the images.
 
     x: how windows move along the width.
     """
@@ -44,7 +44,9 @@ def has_few_results(cpu: Cpu, w: View, x: WindowAxis) -> bool:
 def convolve_in_columns(
     n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], multiplier: Multiplier, region: Region, views: Sequence[View]
 ) -> None:
-    """The result of the node, x[n, h, w, c] convolved with w[kh, kw, c, o], through a region with further operands of its shape."""
+    """Add the jobs of the node's result, x[n, h, w, c] convolved with w[kh, kw, c, o], through a region with further operands of its
+    shape.
+    """
     count, height, _, outputs = n.result_shape()
     kh, kw, depth, _ = w.shape
     matrix = n.densified(w.permuted((0, 2, 1, 3))).reshaped((kh * depth, kw * outputs))

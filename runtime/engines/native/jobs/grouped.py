@@ -28,7 +28,8 @@ of 16 as long."""
 
 
 def vector_of_groups(n: Lowering, x: View, w: View) -> int:
-    """Lanes of vectors that hold whole groups of channels, or of which groups consist; 0 if there are none, or groups or windows are wide.
+    """Return lanes of vectors that hold whole groups of channels, or that divide groups; 0 if there are none, or groups or windows are
+    wide.
 
     x: images [n, h, w, c].  w: a filter [kh, kw, channels of a group, results].
     """
@@ -40,7 +41,8 @@ def vector_of_groups(n: Lowering, x: View, w: View) -> int:
 
 
 def grouped(n: Lowering, x: View, w: View, lanes: int, region: Region, views: Sequence[View]) -> None:
-    """A convolution of x[n, h, w, c] with w[kh, kw, channels of a group, c], in vectors as `vector_of_groups` has them; see `depthwise`.
+    """Add the jobs of a convolution of x[n, h, w, c] with w[kh, kw, channels of a group, c], in vectors of `vector_of_groups`; see
+    `depthwise`.
 
     Raises NotTaken for operands of other types than floats of up to 32 bits.
     """

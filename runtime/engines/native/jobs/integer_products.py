@@ -22,7 +22,7 @@ from ttc.runtime.engines.native.kernels.integer_gemm import Factor, IntegerGemm,
 
 
 def multiply_integers(n: Lowering, a: View, b: View, bias: View | None) -> None:
-    """The result of the node as the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
+    """Add the jobs of the node's result: the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
     shape = n.result_shape()
     factor = factor_of(n, a, b)
     region, views = integer_region(n, bias)
@@ -37,7 +37,7 @@ def multiply_integers(n: Lowering, a: View, b: View, bias: View | None) -> None:
 
 
 def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], groups: int, bias: View | None) -> None:
-    """The result of the node as windows of x[n, h, w, c] times w[kh, kw, c / groups, o], through the region."""
+    """Add the jobs of the node's result: windows of x[n, h, w, c] times w[kh, kw, c / groups, o], through the region."""
     if in_floats(n.work, [x.shape, w.shape], [n.range_of(0), n.range_of(1)]):
         region, views = integer_region(n, bias)
         narrow = fits(n.range_of(0) or limits("i32") or (0, 0), "i16")
@@ -133,7 +133,7 @@ def as_storage(n: Lowering, view: View, storage: Storage) -> View:
 
 
 def left_integers(n: Lowering, a: View, factor: Factor) -> View:
-    """a in the type that is multiplied, its last dimension dense and of whole words: zeros are added."""
+    """Return a in the type that is multiplied, its last dimension dense and of whole words: zeros are added."""
     storage: Storage = "i32" if factor == "i32" else "i16"
     depth = a.shape[-1]
     whole = depth + depth % channels_of(factor)
@@ -146,7 +146,7 @@ def left_integers(n: Lowering, a: View, factor: Factor) -> View:
 
 
 def packed_integers(n: Lowering, b: View, block: Block, factor: Factor) -> Panels:
-    """b[batch..., depth, columns] in panels [panel, word, column, channel of the word]; equal elements of the batch once."""
+    """Return b[batch..., depth, columns] in panels [panel, word, column, channel of the word]; equal elements of the batch once."""
     b = batch_once(b)
     if b.strides[-1] != 1 and b.shape[-1] != 1:
         b = copied(n, b)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NotTaken(Exception):
-    """A node that a lowering does not take; the message says why, in few words."""
+    """Raised for a node that a lowering does not take; the message says why, in few words."""
 
 
 @dataclass(eq=False)
@@ -43,6 +43,6 @@ class Job:
 
     @property
     def read(self) -> list[View]:
-        """Views that the job reads."""
+        """The views that the job reads."""
         written = {id(view.buffer) for view in self.written}
         return [w for w in (*self.words, *self.depends) if isinstance(w, View) and id(w.buffer) not in written]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
 
 TASK_BYTES = 32 << 10
-"""About how many bytes tasks over lines read and write: they stay in the first- or second-level cache, and take microseconds."""
+"""About how many bytes a task over lines reads and writes: they stay in the first- or second-level cache, and take microseconds."""
 
 
 @record
@@ -30,17 +30,17 @@ class LineAxis:
 
 
 def axes_of(shape: Sequence[int], views: Sequence[View], only: Sequence[int]) -> list[LineAxis]:
-    """Some dimensions, in order, neighbours joined where all tensors walk both in one stride; none of size 1."""
+    """Return some dimensions, in order, neighbours joined where all tensors walk both in one stride; none of size 1."""
     return [LineAxis(size, tuple(strides)) for size, *strides in dims_of(shape, views, only)]
 
 
 def lead_words(axes: Sequence[LineAxis], tensors: Sequence[str]) -> dict[str, Word]:
-    """Words of these dimensions, as of a batch."""
+    """Return the words of leading dimensions, as of a batch."""
     return batch_words(tensors, [(axis.size, *axis.strides) for axis in axes])
 
 
 def fold_words(axes: Sequence[LineAxis]) -> dict[str, Word]:
-    """Words that `kernels.lines.fold_names` names, of the first tensor's strides."""
+    """Return the words that `kernels.lines.fold_names` names, of the first tensor's strides."""
     words = {}
     for i, axis in enumerate(axes):
         words |= {f"size_fold{i}": axis.size, f"step_fold{i}": axis.strides[0]}
@@ -48,7 +48,7 @@ def fold_words(axes: Sequence[LineAxis]) -> dict[str, Word]:
 
 
 def chunk_of(bytes_of_task: int) -> int:
-    """Tasks that a thread takes at a time."""
+    """Return how many tasks a thread takes at a time."""
     return max(TASK_BYTES // max(bytes_of_task, 1), 1)
 
 
@@ -70,7 +70,9 @@ class Lines:
 
 
 def along(n: Lowering, x: View, y: View, axis: int) -> tuple[View, Lines]:
-    """Lines of x, copied if it lies in another way than dense, and of the dense y of its shape (its stride along the axis may be 0)."""
+    """Return lines of x, copied if it lies in another way than dense, and of the dense y of its shape (its stride along the axis may be
+    0).
+    """
     lead = axes_of(x.shape, (x, y), range(axis))
     inner = axes_of(x.shape, (x, y), range(axis + 1, len(x.shape)))
     steps = (x.strides[axis] * x.item_bytes, y.strides[axis] * y.item_bytes)

@@ -62,13 +62,13 @@ class Lowering(JobBuilder):
         return default if found is None else found
 
     def only(self, *names: str) -> None:
-        """Raises NotTaken if there are other attributes than these."""
+        """Raises NotTaken if the node has attributes other than these."""
         others = [name for name, value in self.work.attrs.items() if name not in names and value is not None and value is not False]
         if others:
             raise NotTaken(f"attribute {others[0]}")
 
     def has(self, index: int) -> bool:
-        """Return whether that operand is there."""
+        """Return whether the node has the operand of that number."""
         return index < len(self.node.operands) and self.node.operands[index] is not None
 
     def operand(self, index: int) -> View:
@@ -102,8 +102,9 @@ class Lowering(JobBuilder):
 
     @property
     def region(self) -> Region:
-        """What is computed of each element of the result before it is stored: input 0 is the element as the op rounds it, the others
-        are elements of `extras`; the identity where nothing was fused."""
+        """The function of each element of the result before it is stored: input 0 is the element, rounded, the others are those of
+        `extras`.
+        """
         found = self.node.region
         if found is None:
             return self._narrowed(identity(self._own_storage(0)))
@@ -135,7 +136,7 @@ class Lowering(JobBuilder):
     # ---- memory ------------------------------------------------------------------------------------------------------------------------
 
     def result(self, index: int = 0, *, strided: bool = False) -> View:
-        """Memory of a result.  strided: the kernel writes rows (the last dimension is dense) at any strides."""
+        """Return memory for a result.  strided: the kernel writes rows (the last dimension is dense) at any strides."""
         value = self.node.results[index]
         wanted = self._wanted.get(value) if strided else None
         shape, storage = self.result_shape(index), self.result_storage(index)
@@ -145,7 +146,7 @@ class Lowering(JobBuilder):
         return view
 
     def alias(self, view: View, index: int = 0) -> None:
-        """A result that is a view of what is there already; a copy of it where its format may change the values.
+        """Make a result a view of what is there already, or a copy of it where its format may change the values.
 
         Raises NotTaken where elements would have to be converted to integers.
         """

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
 
 FLOATS = ("f32", "bf16", "f16")
-"""Storages of operands; all are computed in float32."""
+"""Storages that operands of products in float32 have."""
 TASK_FLOPS = 400_000
 """The least FLOPs of a task, if there are several: 3 to 5 microseconds; half as many with narrower vectors."""
 TASK_BYTES = 64 << 10
-"""The least bytes of all operands of a task: as long, where memory is what takes time."""
+"""The least bytes of all operands of a task: they take as long as TASK_FLOPS, where memory is what takes time."""
 TASKS = 96
 """The most tasks of a product, except for batches: enough for 16 threads."""
 _NEAR_BYTES = 640 << 10
@@ -80,18 +80,20 @@ class ProductSplit:
 
 
 def multiplier_of(n: Lowering, depth: int) -> Multiplier:
-    """How the CPU multiplies at the precision of the op.  depth: channels of a tap: only whole pairs can be multiplied as bfloat16."""
+    """Return how the CPU multiplies at the precision of the op.  depth: channels of a tap: only whole pairs can be multiplied as
+    bfloat16.
+    """
     narrow = n.node.op.precision == "bfloat16" and n.cpu.has("avx512bf16") and n.cpu.vector_bytes == 64
     return "bf16" if narrow and depth % 2 == 0 else "f32"
 
 
 def span_of(n: Lowering) -> int:
-    """Products that are added up one after the other at the precision of the op, where that takes time."""
+    """Return how many products are added up one after the other at the precision of the op, where that takes time."""
     return LONG_SPAN if n.node.op.precision in ("high", "bfloat16") and fetches_panels(n.cpu) else SPAN
 
 
 def left_operand(n: Lowering, a: View, storage: Storage) -> View:
-    """a in the type that is read, its last dimension dense."""
+    """Return a in the type that is read, its last dimension dense."""
     if a.storage not in FLOATS:
         raise NotTaken(f"operands in {a.storage}")
     if a.storage == storage and (a.strides[-1] == 1 or a.shape[-1] == 1):
@@ -102,7 +104,7 @@ def left_operand(n: Lowering, a: View, storage: Storage) -> View:
 
 
 def packed(n: Lowering, b: View, block: Block, multiplier: Multiplier) -> Panels:
-    """b[batch..., depth, columns] in panels; equal elements of the batch once."""
+    """Return b[batch..., depth, columns] in panels; equal elements of the batch once."""
     b = right_operand(b)
     by_rows = b.strides[-1] == 1 or b.shape[-1] == 1
     if not by_rows and b.strides[-2] != 1 and b.shape[-2] != 1:
@@ -120,21 +122,23 @@ def packed(n: Lowering, b: View, block: Block, multiplier: Multiplier) -> Panels
 
 
 def right_operand(b: View) -> View:
-    """b[batch..., depth, columns] with equal elements of the batch once.  Raises NotTaken for other types than floats."""
+    """Return b[batch..., depth, columns] with equal elements of the batch once. Raises NotTaken for other types than floats."""
     if b.storage not in FLOATS:
         raise NotTaken(f"operands in {b.storage}")
     return batch_once(b)
 
 
 def batch_once(b: View) -> View:
-    """b[batch..., depth, columns] with equal elements of the batch once."""
+    """Return b[batch..., depth, columns] with equal elements of the batch once."""
     for axis, stride in enumerate(b.strides[:-2]):
         b = b.sliced(axis, 0, 1) if stride == 0 else b
     return b
 
 
 def dims_of(shape: Sequence[int], views: Sequence[View], only: Iterable[int] | None = None) -> list[tuple[int, ...]]:
-    """Dimensions of views, of these sizes: size, and stride of each view in bytes; neighbours joined, none of size 1.  only: which."""
+    """Return dimensions of views, of these sizes: size, and stride of each view in bytes; neighbours joined, none of size 1.  only:
+    which.
+    """
     axes = range(len(shape)) if only is None else only
     return joined([(shape[i], *(view.strides[i] * view.item_bytes for view in views)) for i in axes if shape[i] != 1])
 
@@ -156,7 +160,9 @@ def submit_packing(
 
 
 def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], RowKernel]) -> View:
-    """Rows a[..., depth] as a kernel writes them into target[..., elements].  kernel: for so many dimensions that number the rows."""
+    """Return rows a[..., depth] as a kernel writes them into target[..., elements].  kernel: for so many dimensions that number the
+    rows.
+    """
     if a.storage not in FLOATS:
         raise NotTaken(f"operands in {a.storage}")
     a = a if a.strides[-1] == 1 or a.shape[-1] == 1 else n.densified(a)
@@ -172,7 +178,9 @@ def rewritten_rows(n: Lowering, a: View, target: View, kernel: Callable[[int], R
 
 
 def first_region(n: Lowering, bias: bool) -> Region:
-    """What the op itself does with a sum: bias, activation, rounding to what it stores.  Raises NotTaken for an unknown activation."""
+    """Return what the op itself does with a sum: bias, activation, rounding to what it stores. Raises NotTaken for an unknown
+    activation.
+    """
     own = (n.node.region or n.region).inputs[0]
     steps: list[RegionStep] = []
     if bias:
@@ -222,7 +230,7 @@ def readable(n: Lowering, other: View) -> tuple[View, bool]:
 
 
 def multiply(n: Lowering, a: View, b: Panels, bias: View | None, multiplier: Multiplier) -> None:
-    """The result of the node as the product of a[batch..., rows, depth] and panels, through the region."""
+    """Add the job of the node's result: the product of a[batch..., rows, depth] and panels, through the region."""
     shape = n.result_shape()
     region, views = whole_region(n, bias)
     a = a.expanded((*shape[:-1], a.shape[-1]))
@@ -256,7 +264,7 @@ def submit_product(
 
 
 def matrix_words(a: View, panels: View, c: View, others: Sequence[View]) -> tuple[dict[str, Word], int, list[int]]:
-    """Words that tell where rows lie, how many there are, and the sizes of the batch: as few dimensions as there can be.
+    """Return words that tell where rows lie, how many there are, and the sizes of the batch: as few dimensions as there can be.
 
     a, c, others: [batch..., rows, columns].  panels: [batch..., bytes of one element].  Raises NotTaken for too many dimensions.
     """
@@ -308,7 +316,7 @@ def _bytes(view: View) -> int:
 
 
 def joined(dims: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Dimensions (size, stride of each tensor), neighbours joined where all tensors walk both in one stride."""
+    """Return dimensions (size, stride of each tensor), neighbours joined where all tensors walk both in one stride."""
     found: list[tuple[int, ...]] = []
     for size, *strides in dims:
         if found and found[-1][1:] == tuple(stride * size for stride in strides):

@@ -98,7 +98,7 @@ class RecurrentLayer(ABC):
 
     @abstractmethod
     def prepare(self, d: int) -> None:
-        """Pack what the state is multiplied by."""
+        """Pack the weights that the state is multiplied by."""
 
     @abstractmethod
     def start(self, d: int) -> list[View]:
@@ -129,7 +129,7 @@ class RecurrentLayer(ABC):
         return view.sliced(len(view.shape) - 1, gate * self.hidden, count * self.hidden)
 
     def gates(self, count: int) -> View:
-        """Memory for so many gates of one step."""
+        """Return memory for so many gates of one step."""
         return self._temp(count * self.hidden)
 
     def panels(self, w: View, rows: int) -> Panels:
@@ -137,7 +137,7 @@ class RecurrentLayer(ABC):
         return packed(self.n, w.permuted((1, 0)), block_of(self.n, rows, w.shape[0]), "f32")
 
     def product(self, a: View, panels: Panels, region: Region, others: Sequence[View], c: View) -> None:
-        """c = region(a panels, others...)."""
+        """Add the job of c = region(a panels, others...)."""
 
         def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
             return Gemm(block, DenseRows(), region, spread, dimensions)
@@ -146,13 +146,13 @@ class RecurrentLayer(ABC):
         submit_product(self.n, kernel, rows, panels, [view.expanded(c.shape) for view in others], c)
 
     def activated(self, steps: RegionBuilder, x: int, function: Activation) -> int:
-        """Return an activation of what is brought into the limits of all."""
+        """Return the number of an activation of a value that is brought into the limits first."""
         if self.clip is not None:
             x = steps("clip", x, min=-self.clip, max=self.clip)
         return activation(steps, x, function)
 
     def running(self, t: int) -> list[View]:
-        """Operands of `while_running`: lengths and the step, none if all sequences are as long."""
+        """Return the operands of `while_running`: lengths and the step, none if all sequences are as long."""
         if self.lengths is None:
             return []
         number = constant(np.asarray(t), self.lengths.storage)
@@ -165,7 +165,7 @@ class RecurrentLayer(ABC):
         return found
 
     def while_running(self, steps: RegionBuilder, at: int, then: int, otherwise: int) -> int:
-        """`then` while a sequence lasts, else `otherwise`.  at: number of the first operand that `running` gave."""
+        """Return `then` while a sequence lasts, else `otherwise`.  at: number of the first operand that `running` gave."""
         return then if self.lengths is None else steps.choice("greater", at, at + 1, then, otherwise)
 
     def kept(self, t: int, d: int, before: View) -> View:
@@ -178,7 +178,7 @@ class RecurrentLayer(ABC):
         return self.h
 
     def output(self, t: int, d: int) -> View:
-        """Memory of the output of a step."""
+        """Return memory for the output of a step."""
         return self._at(self._at(self.y, t), d)
 
     def sum_of_halves(self, d: int) -> View | None:
@@ -219,7 +219,7 @@ class RecurrentLayer(ABC):
 
 
 def floats(count: int) -> list[Storage]:
-    """Storages of so many numbers in float32."""
+    """Return the storages of so many numbers in float32."""
     return ["f32" for _ in range(count)]
 
 

@@ -1,5 +1,5 @@
-"""Which products are those of scaled integers, at precisions below `float32`: where the CPU has no tiles of AMX, but multiplies integers
-of 16 bits faster than float32.
+"""The choice of products of scaled integers, at precisions below `float32`: where the CPU multiplies 16-bit integers faster, and has no
+AMX.
 
 Measured on two cores of AMD Zen 3 beside other work, fastest runs, float32 and scaled integers, GFLOP/s (rows x depth x columns):
 

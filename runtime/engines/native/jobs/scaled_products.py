@@ -28,7 +28,7 @@ def scaled_rows(n: Lowering, a: View) -> View:
 
 
 def scaled_panels(n: Lowering, b: View, taps: int, block: Block) -> Panels:
-    """b[taps and channels, columns] in panels."""
+    """Return b[taps and channels, columns] in panels of scaled integers."""
     if b.storage not in FLOATS:
         raise NotTaken(f"operands in {b.storage}")
     by_rows = b.strides[-1] == 1 or b.shape[-1] == 1
@@ -47,7 +47,7 @@ def scaled_panels(n: Lowering, b: View, taps: int, block: Block) -> Panels:
 
 
 def multiply_scaled(n: Lowering, a: View, b: View, bias: View | None) -> None:
-    """The result of the node as the product of a[batch..., rows, depth] and b[depth, columns], through the region."""
+    """Add the jobs of the node's result: the product of a[batch..., rows, depth] and b[depth, columns], through the region."""
     shape = n.result_shape()
     region, views = whole_region(n, bias)
     panels = scaled_panels(n, b, 1, integer_block(n.cpu, prod(shape[:-1]), shape[-1]))
@@ -60,7 +60,9 @@ def multiply_scaled(n: Lowering, a: View, b: View, bias: View | None) -> None:
 
 
 def convolve_scaled(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> None:
-    """The result of the node as x[n, h, w, c] convolved with the matrix of a filter [taps and channels, columns], through the region."""
+    """Add the jobs of the node's result: x[n, h, w, c] convolved with the matrix of a filter [taps and channels, columns], through the
+    region.
+    """
     if all(axis.taps == 1 and axis.is_inside for axis in axes):
         for i, axis in enumerate(axes, 1):
             x = x.sliced(i, 0, axis.windows, axis.stride)
@@ -74,5 +76,5 @@ def convolve_scaled(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Windo
 
 
 def source_words(b: View) -> dict[str, Word]:
-    """Return where the elements of a right operand b[k, n] were before they were packed."""
+    """Return words that tell where the elements of a right operand b[k, n] were before they were packed."""
     return {"source": b, "source_row": b.strides[0] * b.item_bytes, "source_column": b.strides[1] * b.item_bytes}

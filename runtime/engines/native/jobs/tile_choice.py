@@ -1,4 +1,4 @@
-"""Which products are multiplied in tiles of AMX, at what precision.
+"""The choice of products that are multiplied in tiles of AMX, and at what precision.
 
 Where the CPU has no tiles, precision `high` is computed by scaled integers where these pay (`scaled_choice`), else as `float32`, perhaps
 with longer chains (`products.span_of`), and `bfloat16` by its instruction for pairs of bfloat16, if there is one (see
@@ -23,7 +23,7 @@ _MOST_BYTES = 16 << 20
 
 
 def tile_parts(n: Lowering, b: View, rows: int, columns: int, depth: int, taps: int = 1) -> int:
-    """In how many parts a product is multiplied in tiles; 0: it is not.
+    """Return in how many parts a product is multiplied in tiles of AMX; 0 if it is not.
 
     b: the right operand, which precision `float32` packs at load or not at all.  rows, columns: of the result.  depth: channels of a tap.
     """

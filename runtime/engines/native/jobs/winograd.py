@@ -49,7 +49,7 @@ _PART_ELEMENTS = 8 << 10
 
 @record
 class Tiling:
-    """outputs: m, pixels along each side of a tile.  rows, columns: tiles of an image."""
+    """How results of Winograd's way lie in tiles.  outputs: m, pixels along each side of a tile; rows, columns: tiles of an image."""
 
     outputs: int
     rows: int
@@ -57,17 +57,21 @@ class Tiling:
 
     @property
     def points(self) -> int:
-        """Points of a patch, rows times columns."""
+        """The points of a patch, rows times columns."""
         return (self.outputs + TAPS - 1) ** 2
 
     def gain(self, axes: tuple[WindowAxis, WindowAxis], images: int, filter_tiles: int) -> float:
-        """Multiplications of direct sums for each of this way's, if reading the filter takes as long as multiplying so many tiles."""
+        """Return how many multiplications direct sums take for each one of this way, if reading the filter costs as many as so many
+        tiles.
+        """
         direct = axes[0].windows * axes[1].windows * TAPS**2
         return images * direct / ((images * self.rows * self.columns + filter_tiles) * self.points)
 
 
 def tiling_of(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis]) -> Tiling | None:
-    """How the result is tiled; None where direct sums are as good, or the filter is a constant with numbers too large to be added up."""
+    """Return how the result is tiled; None where direct sums are as good, or the filter is a constant with numbers too large to be added
+    up.
+    """
     fits = all((axis.taps, axis.stride, axis.dilation) == (TAPS, 1, 1) for axis in axes)
     lanes = max(n.cpu.vector_bytes // 4, 4)
     channels, outputs = w.shape[2:]
@@ -112,7 +116,7 @@ class TileSplit:
 
 
 def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: int) -> TileSplit:
-    """For a number of tiles, of all images."""
+    """Return how so many tiles, of all images, are shared out."""
     wide = block_for(n.cpu, tiles, columns)
     panels = wide.panels(columns)
     most = _most_tiles(tiles, channels, tiling.points, wide)
@@ -126,7 +130,7 @@ def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: in
 
 
 def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], tiling: Tiling, result: Result) -> None:
-    """x[n, h, w, c], dense in channels, convolved with the filter w[3, 3, c, o], which lies anyhow."""
+    """Add the jobs that convolve x[n, h, w, c], dense in channels, with the filter w[3, 3, c, o], whose strides may be any."""
     channels, columns = w.shape[2:]
     tiles = x.shape[0] * tiling.rows * tiling.columns
     split = split_of(n, tiling, tiles, channels, columns)

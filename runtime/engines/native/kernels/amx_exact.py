@@ -32,7 +32,7 @@ class ExactOperands:
 
 
 def emit_exact(f: Writer, operands: ExactOperands, count: Value, sums: Value) -> None:
-    """Sums of `count` rows, of `PANEL` float32 each, into memory at `sums`."""
+    """Emit sums of `count` rows, of `PANEL` float32 each, into memory at `sums`."""
     depth, parts = operands.depth, operands.parts
     chunks = (depth + (DEPTH - 1)) // DEPTH
     wild_panel = f.load(operands.panel, "u32").differs(0)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 BLOCK = 32
-"""Rows of a block of the result."""
+"""The rows of a block of the result."""
 GROUP = 128
-"""Rows of a group at most: `height` of a job, a multiple of BLOCK."""
+"""The most rows of a group: `height` of a job, a multiple of BLOCK."""
 _SUMS_BYTES = BLOCK * PANEL * 4
 _RECORD_BYTES, _RECORD_WORDS = 64, ("start", "row", "chunk", "part", "mark")
 """Size and words of the record of a block of a group, in scratch memory: address of its rows' first parts, bytes from row to row, from tile
@@ -62,17 +62,17 @@ class AmxGemm(JobKernel):
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Names of the region's further tensors."""
+        """The names of the region's further tensors."""
         return Finish(self.region, self.spread, PANEL, 1).others
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of all tensors that the kernel reads and writes."""
+        """The names of all tensors that the kernel reads and writes."""
         return ("a", "b", "c", *self.others)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
+        """The names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
         return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch_names(self.tensors, self.batch))
 
     def scratch_bytes(self, depth: int, taps: int, height: int) -> int:

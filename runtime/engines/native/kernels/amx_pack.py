@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 PANEL = 32
-"""Columns: two tiles side by side."""
+"""The columns of a panel: two tiles side by side."""
 TILE_BYTES = 1024
 
 
 def chunks_of(depth: int) -> int:
-    """Return tiles that hold so many channels."""
+    """Return how many tiles hold so many channels."""
     return -(-depth // DEPTH)
 
 
@@ -38,7 +38,8 @@ def panel_bytes(depth: int, taps: int, parts: int) -> int:
 
 @dataclass(frozen=True)
 class SplitRows(RowKernel):
-    """Rows of channels in parts: a mark, then all channels' first parts, all second ones...; each filled up with zeros to whole tiles.
+    """Writes rows of channels in parts: a mark, then the first parts of all channels, all second ones, ...; each filled with zeros to whole
+    tiles.
 
     parts: 2 or 3.
     """
@@ -82,8 +83,8 @@ def _parts(f: Writer, x: Value, parts: int, largest: LocalVariable | None) -> li
 
 @dataclass(frozen=True)
 class PackTiles(JobKernel):
-    """A right operand in panels of `PANEL` columns: a mark, then for each tap, each `DEPTH` channels of it and each part two tiles side by
-    side, of pairs of channels; filled up with zeros.
+    """Packs a right operand: per panel of `PANEL` columns a mark, then per tap, `DEPTH` channels and part two tiles of pairs, filled up
+    with zeros.
 
     Args:
         source: element type: f32, bf16 or f16.

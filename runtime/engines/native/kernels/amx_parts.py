@@ -27,23 +27,25 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 DEPTH = 32
-"""Channels that one tile holds."""
+"""The channels that one tile holds."""
 HEADER_BYTES = 64
-"""Before the parts of a row, and before a panel: a mark (u32), 0 if these are sums of parts."""
+"""The bytes of the mark (u32) before the parts of a row, and before a panel: 0 if these are sums of parts."""
 LANES = 16
 PRODUCTS: dict[int, tuple[tuple[int, int], ...]] = {
     1: ((0, 0),),
     2: ((0, 1), (0, 0), (1, 0)),
     3: ((0, 2), (0, 1), (1, 1), (1, 0), (2, 0), (0, 0)),
 }
-"""By number of parts: which are multiplied, in such an order that each product shares a part with the one before."""
+"""The parts that are multiplied, by number of parts, in such an order that each product shares a part with the one before."""
 
 MOST, LEAST = (127 + 48) << 23, (127 - 48) << 23
-"""Magnitudes: patterns of 2^48 and 2^-48 as float32."""
+"""The bounds of magnitudes that are sums of parts: the patterns of 2^48 and 2^-48 as float32."""
 
 
 def split(f: Writer, x: Value, parts: int) -> list[Value]:
-    """Patterns (u32, of which the low halves count) of the parts of a vector of float32, each rounded to nearest, ties away from zero."""
+    """Return patterns (u32, of which the low halves count) of the parts of a vector of float32, each rounded to nearest, ties away from
+    zero.
+    """
     found: list[Value] = []
     for _ in range(parts):
         near = f.bits(x, "u32") + 0x8000
@@ -53,13 +55,15 @@ def split(f: Writer, x: Value, parts: int) -> list[Value]:
 
 
 def halves(f: Writer, x: Value, parts: int) -> list[Value]:
-    """What stands in the place of parts where there are none: upper and lower halves (u32, of which the low halves count), and zeros."""
+    """Return what stands in the place of parts where there are none: upper and lower halves (u32, of which the low halves count), and
+    zeros.
+    """
     bits = f.bits(x, "u32")
     return [bits >> 16, bits & 0xFFFF, f.constant(0, "u32", x.type.lanes)][:parts]
 
 
 def joined(f: Writer, parts: Sequence[Value], raw: Value) -> Value:
-    """Return the float32 that the parts were made of, from patterns in the low halves of u32; of two parts, as far as they have it.
+    """Return the float32 that parts were made of, from patterns in the low halves of u32; of two parts, as precisely as these have it.
 
     raw: whether they are `halves`, a truth value.
     """
@@ -70,6 +74,6 @@ def joined(f: Writer, parts: Sequence[Value], raw: Value) -> Value:
 
 
 def mark(f: Writer, largest: Value) -> Value:
-    """1 (u32) if any lane of a vector of largest magnitudes is not 0 and not between LEAST and MOST."""
+    """Return 1 (u32) if any lane of a vector of largest magnitudes is neither 0 nor between LEAST and MOST."""
     wild = (largest > MOST) | ((largest < LEAST) & largest.differs(0))
     return f.folded("larger", f.select(wild, f.constant(1, "u32", largest.type.lanes), f.constant(0, "u32", largest.type.lanes)))

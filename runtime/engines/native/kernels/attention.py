@@ -39,7 +39,7 @@ _PLACES = ("values", "queries", "scores", "sums", "tile", "top", "total", "facto
 
 @dataclass(frozen=True)
 class Attention(JobKernel):
-    """y = softmax(q k^T * scale + mask) v for every element of a batch.
+    """The kernel of attention: y = softmax(q k^T * scale + mask) v for every element of a batch.
 
     Args:
         scores, sums: blocks of both products: of rows by keys, and of rows by columns of v.
@@ -66,7 +66,7 @@ class Attention(JobKernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of what a job reads and writes."""
+        """The names of what a job reads and writes."""
         return ("q", "k", "v", "y") if self.mask is None else ("q", "k", "v", "y", "mask")
 
     @property
@@ -76,11 +76,11 @@ class Attention(JobKernel):
 
     @property
     def group(self) -> int:
-        """Rows that are taken at a time."""
+        """The rows that are computed at a time."""
         return -(-_GROUP // self.scores.rows) * self.scores.rows
 
     def places(self, depth: int, columns: int, key_block: int, rows: int) -> tuple[dict[str, int], int]:
-        """Return offsets in scratch memory by the words' names, and its size in bytes.  rows: of a task at most."""
+        """Return offsets in scratch memory by the words' names, and its size in bytes.  rows: the most of a task."""
         width = self.sums.panels(columns) * self.sums.columns
         floats = {
             "keys": key_block * depth,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CoupleProbabilities(JobKernel):
-    """p[n, classes] of r[n, pairs]: see `nn.couple_probabilities`.
+    """Computes probabilities p[n, classes] of r[n, pairs]: see `nn.couple_probabilities`.
 
     Args:
         source, target: element types of r and p; f32, or narrower.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Depthwise(WindowKernel):
-    """The sum over taps i, j of x * filter[i, j, c].  The filter is float32, and dense."""
+    """Computes the sum over taps i, j of x * filter[i, j, c]. The filter is float32, and dense."""
 
     OWN: ClassVar[tuple[str, ...]] = ("filter",)
 
@@ -23,7 +23,7 @@ class Depthwise(WindowKernel):
         return f.constant(0, self.source)
 
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
-        """Every element is read once, and multiplied for all windows that meet it."""
+        """Read every element once, and multiply it for all windows that meet it."""
         block = self.block
         channels, filter_ = words["channels"], f.at(words.pointer("filter"), channel, "f32")
         sums = [f.variable(f.constant(0.0, "f32", block.lanes)) for _ in range(block.windows)]

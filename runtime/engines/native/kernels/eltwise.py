@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 SHARES = ("row_blocks", "rows_of_block", "pieces", "piece")
-"""Words that tell how rows and columns are cut into tasks."""
+"""The names of words that tell how rows and columns are cut into tasks."""
 _SIZES = ("rows", "columns", *SHARES)
 
 
 @dataclass(frozen=True)
 class Eltwise(JobKernel):
-    """y = region(x0, x1, ...), element by element.
+    """Computes y = region(x0, x1, ...), element by element.
 
     Args:
         region: its inputs are the operands.
@@ -39,17 +39,17 @@ class Eltwise(JobKernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors: the result, then inputs."""
+        """The names of the tensors: the result, then inputs."""
         return ("y", *(f"x{i}" for i in range(len(self.spread))))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the leading dimensions."""
+        """The names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the leading dimensions."""
         return (*_SIZES, *self.tensors, *(f"{name}_row" for name in self.tensors), *batch_names(self.tensors, self.lead))
 
     @property
     def storages(self) -> tuple[Storage, ...]:
-        """Storages of the tensors: the result, then inputs."""
+        """The storages of the tensors: the result, then inputs."""
         return (self.region.storage, *self.region.inputs)
 
     def emit_job(self, f: Writer, words: Words) -> None:

@@ -20,7 +20,7 @@ _NOWHERE = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class ExtremePlaceKernel(LineKernel):
-    """y = the place of the extreme of a line of fewer than 2^31 elements; NaN is the most extreme.
+    """Finds the place y of the extreme of a line of fewer than 2^31 elements; NaN is the most extreme.
 
     Args:
         fn: which extreme.
@@ -31,7 +31,9 @@ class ExtremePlaceKernel(LineKernel):
     last: bool
 
     def emit_row(self, f: Writer, words: Words, x: Value, y: Value) -> None:
-        """Part by part: where it has a more extreme element than those before, its place is looked for while the part is near."""
+        """Emit the search, part by part of a row: where a part has a new extreme, its place is looked for while the part is in the
+        cache.
+        """
         length = words["length"]
         best, place = f.variable(self._least(f, 1)), f.variable(self._nowhere(f, 1))
         best.set(self._least(f, 1))

@@ -58,10 +58,10 @@ class Rounding(JobKernel):
 
     @abstractmethod
     def rounded(self, f: Writer, bits: Value) -> Value:
-        """Return the patterns of a vector, rounded; what is not there is zero."""
+        """Return the patterns of a vector, rounded; lanes without an element are zero."""
 
     def cut(self, bits: Value, dropped: int) -> Value:
-        """Patterns without their last bits; ties to even."""
+        """Return patterns without their last bits; ties to even."""
         if not self.truncate:
             bits = bits + (((bits >> dropped) & 1) + ((1 << (dropped - 1)) - 1))
         return bits & (0xFFFFFFFF << dropped & 0xFFFFFFFF)
@@ -69,7 +69,7 @@ class Rounding(JobKernel):
 
 @dataclass(frozen=True)
 class RoundNarrow(Rounding):
-    """Floats with a narrow exponent, without infinities, NaN and denormals: see `NarrowFloatFormat`."""
+    """Rounds to floats with a narrow exponent, without infinities, NaN and denormals: see `NarrowFloatFormat`."""
 
     exponent_bits: int
     mantissa_bits: int
@@ -85,7 +85,7 @@ class RoundNarrow(Rounding):
 
 @dataclass(frozen=True)
 class RoundTf32(Rounding):
-    """A float32 with 10 bits of mantissa."""
+    """Rounds to float32 with 10 bits of mantissa."""
 
     def rounded(self, f: Writer, bits: Value) -> Value:
         cut = self.cut(bits, 13)
@@ -94,7 +94,7 @@ class RoundTf32(Rounding):
 
 @dataclass(frozen=True)
 class RoundBlocks(Rounding):
-    """Magnitudes of few bits behind the exponent that 16 elements share: see `BlockFormat`."""
+    """Rounds to magnitudes of few bits behind the exponent that 16 elements share: see `BlockFormat`."""
 
     magnitude_bits: int
     wide: bool

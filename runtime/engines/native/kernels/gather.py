@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gather(JobKernel):
-    """y[n, i, :] = x[n, indices[n, i, 0], ..., indices[n, i, keys - 1], :].
+    """Reads rows at indices: y[n, i, :] = x[n, indices[n, i, 0], ..., indices[n, i, keys - 1], :].
 
     Args:
         source, target, index: element types.
@@ -57,7 +57,7 @@ class Gather(JobKernel):
 
 @dataclass(frozen=True)
 class GatherElements(JobKernel):
-    """y[i..., c] = x[i..., c] but for one dimension of x, whose place is indices[i..., c].
+    """Reads elements at indices: y[i..., c] = x[i..., c] but for one dimension of x, whose place is indices[i..., c].
 
     Args:
         source, target, index: element types.
@@ -131,7 +131,7 @@ def checked(f: Writer, index: Value, size: Value, status: Value) -> Value:
 
 
 def key_words(sizes: Sequence[int], strides: Sequence[int]) -> dict[str, int]:
-    """Words of the dimensions that keys are about."""
+    """Return the words of the dimensions that keys index."""
     found: dict[str, int] = {}
     for i, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         found |= {f"size{i}": size, f"stride{i}": stride}

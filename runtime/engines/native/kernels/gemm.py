@@ -29,14 +29,15 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 Where: TypeAlias = "tuple[dict[str, Value], AddressTable, tuple[Value, Value] | None]"
-"""Addresses of matrices, of rows, and where panels are fetched: how many blocks of rows met this panel before, and how many bytes a
-channel each of them fetches of the next."""
+"""Where operands lie: addresses of matrices and rows, and what is fetched of panels: blocks of rows that met this one, bytes a channel of
+the next.
+"""
 _SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside")
 
 
 @dataclass(frozen=True)
 class Gemm(JobKernel):
-    """c = region(a b, others...), for every element of a batch of matrices.
+    """The kernel of products in float32: c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
         block: of sums in registers.
@@ -61,22 +62,22 @@ class Gemm(JobKernel):
 
     @property
     def channels_a_word(self) -> int:
-        """Channels of 4 bytes of the left operand."""
+        """The channels of the left operand in a word of 4 bytes."""
         return 2 if self.multiplier == "bf16" else 1
 
     @property
     def finish(self) -> Finish:
-        """What is done with sums before they are stored."""
+        """The function of sums before they are stored."""
         return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Names of the region's further tensors."""
+        """The names of the region's further tensors."""
         return self.finish.others
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of all tensors that the kernel reads and writes."""
+        """The names of all tensors that the kernel reads and writes."""
         return ("a", "b", "c", *self.others)
 
     @property
@@ -95,7 +96,7 @@ class Gemm(JobKernel):
         return self.block.bytes + self.row_words(depth) * 4 + ALIGNMENT + pointers * (1 + len(self.spread) + taps)
 
     def row_words(self, depth: Count) -> Count:
-        """Words of 4 bytes of a row of the left operand at a tap, given the word of that name."""
+        """Return the words of 4 bytes of a row of the left operand at a tap, given the word of that name."""
         return depth
 
     def emit_job(self, f: Writer, words: Words) -> None:
@@ -158,17 +159,17 @@ class Gemm(JobKernel):
             self._finish(f, words, table, count, panel, tile)
 
     def tile(self, f: Writer, words: Words) -> Value:
-        """Address of the sums of a block, and of what follows them in scratch memory."""
+        """Return the address of the sums of a block, and of what follows them in scratch memory."""
         del words
         return f.scratch
 
     def begin_block(self, f: Writer, words: Words, bases: dict[str, Value], panel: Value, number: Value) -> None:
-        """What precedes the blocks that a task computes of a panel; number: of the block among them, where panels are the outer loop."""
+        """Emit what precedes a block of a task.  number: of the block among those of its panel, where panels are the outer loop."""
 
     def right(
         self, f: Writer, words: Words, bases: dict[str, Value], panel: Value, turn: tuple[Value, Value] | None
     ) -> tuple[Value, Ahead | None]:
-        """Address of a panel, and what to fetch while it is multiplied.  turn: see `Where`."""
+        """Return the address of a panel, and what to fetch while it is multiplied.  turn: see `Where`."""
         depth, taps = words["depth"], words["taps"]
         right = f.at(bases["b"], panel * taps * depth * self.block.columns, "f32")
         if turn is None:

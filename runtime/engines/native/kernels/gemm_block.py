@@ -36,15 +36,17 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 Multiplier: TypeAlias = Literal["f32", "bf16"]
-"""f32: fused multiply-add of float32.  bf16: sums of two products of bfloat16, in float32 (vdpbf16ps: denormals count as zero)."""
+"""How products are added: f32 by fused multiply-add; bf16 by sums of two products of bfloat16, in float32 (vdpbf16ps: denormals count as
+zero).
+"""
 
 SPAN = 256
 """Products that are added up one after the other; longer sums are sums of such.  The error of a sum of n numbers grows with the length of
 its longest chain: against torch, ResNet-50 is 7.7e-7 off with one chain a sum, 2.5e-7 with chains of 512, 2.2e-7 with 256, 2.1e-7 with 64
 (onnxruntime: 2.2e-7).  Chains of 256 cost 1 percent of the time, and 3 to 4 percent where vectors have 32 bytes."""
 LONG_SPAN = 4096
-"""Products that are added up one after the other where less is asked than of float32: GPT-2 is then 1.8e-6 off, instead of 9.4e-7
-(OpenVINO: 1.4e-6).
+"""The products that are added up one after the other at precisions below float32: GPT-2 is 1.8e-6 off, instead of 9.4e-7 (OpenVINO:
+1.4e-6).
 """
 
 _ROWS = {32: {1: 14, 2: 12, 3: 8, 4: 6}, 16: {1: 8, 2: 6, 3: 4}}
@@ -55,7 +57,7 @@ _COST = {1: 1.2, 2: 1.03, 3: 1.02, 4: 1.0}
 
 @dataclass(frozen=True)
 class Block:
-    """At most rows x vectors accumulators, each a vector of `lanes` float32; all blocks have `rows` rows or one less."""
+    """A block of accumulators: at most rows x vectors, each a vector of `lanes` float32; all blocks have `rows` rows or one less."""
 
     rows: int
     vectors: int
@@ -63,21 +65,21 @@ class Block:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Numbers of rows that code is made for."""
+        """The numbers of rows that code is made for."""
         return (self.rows - 1, self.rows) if self.rows > 1 else (1,)
 
     @property
     def columns(self) -> int:
-        """Columns of a panel of the right operand."""
+        """The columns of a panel of the right operand."""
         return self.vectors * self.lanes
 
     @property
     def bytes(self) -> int:
-        """Bytes of the accumulators in memory."""
+        """The bytes of the accumulators in memory."""
         return self.rows * self.columns * 4
 
     def fitted(self, rows: int) -> Block:
-        """Return the block as wide, and so high that equal parts of so many rows are of `counts`."""
+        """Return a block of this width, of a height at which equal parts of so many rows are of `counts`."""
         return replace(self, rows=-(-rows // -(-rows // self.rows)))
 
     def panels(self, columns: int) -> int:
@@ -91,7 +93,7 @@ def block_for(cpu: Cpu, rows: int, columns: int) -> Block:
 
 
 def cost_of(cpu: Cpu, columns: int) -> float:
-    """Time of a row of so many columns: that of as many in the widest blocks, padding included."""
+    """Return the time of a row of so many columns: that of as many in the widest blocks, padding included."""
     return min(_cost(block, columns) for block in _blocks(cpu))
 
 
@@ -128,7 +130,7 @@ class Operands:
     zeros: Value | None = None
 
     def depth_at(self, f: Writer, rows: Sequence[Value]) -> Value:
-        """Channels that are multiplied at a tap, given the rows there."""
+        """Return the channels that are multiplied at a tap, given the rows there."""
         if self.zeros is None:
             return self.depth
         outside = [row.equals(self.zeros) for row in rows]
@@ -154,7 +156,7 @@ def fetches_panels(cpu: Cpu) -> bool:
 
 
 def emit_block(f: Writer, block: Block, count: int, operands: Operands, multiplier: Multiplier) -> list[list[Value]]:
-    """Sums of products of `count` rows; one list of vectors a row."""
+    """Emit sums of products of `count` rows; returns one list of vectors a row."""
     zero = f.constant(0.0, "f32", block.lanes)
     sums = [[f.variable(zero) for _ in range(block.vectors)] for _ in range(count)]
     panel = f.variable(operands.panel)
@@ -169,7 +171,7 @@ def emit_block(f: Writer, block: Block, count: int, operands: Operands, multipli
 def emit_sums(
     f: Writer, block: Block, count: int, operands: Operands, multiplier: Multiplier, target: Value, direct: Direct | None = None
 ) -> Value:
-    """Put sums into memory, row by row of the block's columns; long ones in spans, so that their rounding errors stay small.
+    """Emit sums into memory, row by row of the block's columns; long ones in spans, so that their rounding errors stay small.
 
     direct: a condition, and what is done with short sums under it instead.  Gives whether they are in memory.
     """
@@ -225,7 +227,7 @@ def _keep(f: Writer, sums: list[list[LocalVariable]], places: list[list[Value]],
 
 @dataclass(frozen=True)
 class Direct:
-    """What is done with the vectors of sums of each row, in registers, under a condition."""
+    """What is done with the vectors of sums of each row while they are in registers, under a condition."""
 
     condition: Value
     act: Callable[[list[list[Value]]], None]

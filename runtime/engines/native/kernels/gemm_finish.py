@@ -37,12 +37,12 @@ class Finish:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Names of the region's further tensors."""
+        """The names of the region's further tensors."""
         return tuple(f"other{i}" for i in range(len(self.spread)))
 
 
 def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], span: tuple[Value, Value]) -> None:
-    """One row of a panel.  rows: addresses of column 0 of `c` and of further tensors.  span: the panel's first column, all columns."""
+    """Emit one row of a panel.  rows: addresses of column 0 of `c` and of further tensors; span: the panel's first column, all columns."""
     start, end = span
     dtype = finish.region.inputs[0]
     width = f.smaller(end - start, finish.columns)
@@ -61,7 +61,7 @@ def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], 
 
 
 def masks_are_cheap(f: Writer) -> bool:
-    """Return whether a part of a vector is written as fast as all of it; elsewhere masks also cost registers that products need."""
+    """Return whether a part of a vector is written as fast as the whole; on other CPUs masks also cost registers that products need."""
     return f.cpu.vector_bytes == 64
 
 
@@ -83,7 +83,7 @@ def is_short(region: Region) -> bool:
 def emit_vector(
     f: Writer, finish: Finish, total: Value, rows: Mapping[str, Value], column: Value, lanes: int, mask: Value | None = None
 ) -> None:
-    """Sums of one row, from `column` on."""
+    """Emit the result of sums of one row, from `column` on."""
     from ttc.runtime.engines.native.ir.regions import emit_region
 
     values = [total]

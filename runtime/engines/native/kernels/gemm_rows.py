@@ -39,11 +39,11 @@ class GemmRows(ABC):
 
     @abstractmethod
     def left(self, f: Writer, words: Words, base: Value, first: Value, count: int, table: AddressTable, tap: Value) -> list[Value]:
-        """Addresses of the left operand's rows at a tap.  base: of the left operand in this batch."""
+        """Return the addresses of the left operand's rows at a tap.  base: of the left operand in this batch."""
 
     @abstractmethod
     def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
-        """Return the address of row r of these."""
+        """Return the address of the left operand's row of number r."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class DenseRows(GemmRows):
 
 @dataclass(frozen=True)
 class WindowRows(GemmRows):
-    """Rows are windows of images, numbered image by image and row by row."""
+    """Rows that are windows of images, numbered image by image and row by row."""
 
     has_borders: ClassVar[bool] = True
     SIZES: ClassVar[tuple[str, ...]] = ("size", "windows", "taps", "stride", "dilation", "before")
@@ -122,7 +122,7 @@ class WindowRows(GemmRows):
 
 @dataclass(frozen=True)
 class InnerRows(WindowRows):
-    """Windows that lie inside of their images, each row of a window one run: taps are rows of the image, at a stride that all share."""
+    """Rows that are windows inside their images, each row of a window one run: taps are rows of the image, at a stride that all share."""
 
     has_borders: ClassVar[bool] = False
 
@@ -139,7 +139,7 @@ class InnerRows(WindowRows):
 
 
 class Walk:
-    """From window to window: where the window is, and where its pixel lies in each tensor.  Steps to the next window only add.
+    """The way from window to window: where the window is, and where its pixel lies in each tensor; steps to the next window only add.
 
     y, x: of the window's first tap in the image, perhaps outside; `corner`: address of that pixel of the left operand.
     """

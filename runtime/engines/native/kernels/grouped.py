@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Grouped(WindowKernel):
-    """The sum over taps i, j and channels g of a group of x * filter[i, g, j, c]; as many results as channels a group.
+    """Computes the sum over taps i, j and channels g of a group of x * filter[i, g, j, c]; as many results as channels a group.
 
     Args:
         group: channels of a group: so many that vectors hold whole groups, or groups whole vectors.
@@ -30,7 +30,7 @@ class Grouped(WindowKernel):
         return f.constant(0, self.source)
 
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
-        """Each channel of the group in turn is spread over the results of its group, and multiplied for all windows that meet it."""
+        """Spread each channel of the group in turn over the results of its group, and multiply it for all windows that meet it."""
         block, columns = self.block, self.block.columns
         height, width = block.taps
         sums = [f.variable(f.constant(0.0, "f32", block.lanes)) for _ in range(block.windows)]

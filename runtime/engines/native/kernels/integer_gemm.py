@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Words
 
 Factor: TypeAlias = Literal["i8", "i16", "i32"]
-"""Element type of the right operand; the left one is i16, or i32 where this is."""
+"""The element type of the right operand; the left one is i16, or i32 where the right one is."""
 
 
 def channels_of(factor: Factor) -> int:
-    """Channels that are multiplied together."""
+    """Return how many channels are multiplied together."""
     return 1 if factor == "i32" else 2
 
 
@@ -40,7 +40,7 @@ def integer_block(cpu: Cpu, rows: int, columns: int) -> Block:
 
 @dataclass(frozen=True)
 class IntegerGemm(Gemm):
-    """c = region(a b, others...) of integers.
+    """The kernel of products of integers: c = region(a b, others...), exact in 32 bits.
 
     Args:
         region: input 0 is the sum, an i32.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """Frozen, with fields that shape the code: element types, register blocks, activations; sizes come as words of each job.
+    """A kernel: frozen, with fields that shape the code, such as element types and register blocks; sizes come as words of each job.
 
     The text of its class and fields is its identity, in a plan and in the cache of compiled objects.  Modules of kernels load llvmlite
     only inside `emit`: with a warm cache it is not needed.
@@ -28,7 +28,7 @@ class Kernel(ABC):
 
     @property
     def key(self) -> str:
-        """Equal for kernels of equal code."""
+        """A text that is equal for kernels of equal code."""
         return f"{type(self).__module__}.{self!r}"
 
     @property
@@ -52,7 +52,7 @@ class JobKernel(Kernel):
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
+        """The names of the words of a job, in order."""
 
     @abstractmethod
     def emit_job(self, f: Writer, words: Words) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 Vector: TypeAlias = "Callable[[Value, int, Value | None], None]"
-"""Computes what begins at a column: (column, lanes, mask of the lanes that are there, None for all)."""
+"""Computes what begins at a column: (column, lanes, mask of the lanes that have an element, None if all have)."""
 
 
 @dataclass(frozen=True)
@@ -86,21 +86,21 @@ class LineKernel(JobKernel):
 
     @abstractmethod
     def emit_row(self, f: Writer, words: Words, x: Value, y: Value) -> None:
-        """A dense line, lanes along it."""
+        """Compute a dense line, lanes along it."""
 
     @abstractmethod
     def emit_lines(self, line: Line) -> None:
-        """Neighbouring lines, a lane each."""
+        """Compute neighbouring lines, one in each lane."""
 
 
 def fold_names(folds: int) -> tuple[str, ...]:
-    """Words of dimensions that are walked inside a task: size, and stride in bytes."""
+    """Return names of the words of dimensions that are walked inside a task: size, and stride in bytes."""
     return tuple(f"{name}_fold{i}" for i in range(folds) for name in ("size", "step"))
 
 
 @contextmanager
 def over_folds(f: Writer, words: Words, folds: int, base: Value) -> Iterator[Value]:
-    """Loops over all of these dimensions; the value is the address of a place in them."""
+    """Emit loops over all of these dimensions, and yield the address of a place in them."""
     with ExitStack() as loops:
         for i in range(folds):
             index = loops.enter_context(f.loop(0, words[f"size_fold{i}"]))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 DIMENSION = ("", "_source", "_target")
-"""Ends of the words of a dimension: its size, and strides in elements of source and target."""
+"""The ends of the names of a dimension's words: its size, and strides in elements of source and target."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Movement(JobKernel):
-    """y[i..., r, c] = x[i..., r, c].
+    """Moves elements: y[i..., r, c] = x[i..., r, c].
 
     Args:
         source, target: element types; a number is converted, or moved as it is where they are the same.
@@ -86,7 +86,7 @@ class Movement(JobKernel):
 
     @property
     def raw(self) -> bool:
-        """Whether elements stay as they are."""
+        """Whether elements are moved without being converted."""
         return self.source == self.target
 
     def get(self, f: Writer, pointer: Value, lanes: int = 1) -> Value:
@@ -103,7 +103,7 @@ class Movement(JobKernel):
 
 @dataclass(frozen=True)
 class CopyRows(Movement):
-    """Columns one after the other in both."""
+    """Moves columns that lie one after the other in both tensors."""
 
     UNROLLED: ClassVar[int] = 4
 
@@ -123,7 +123,7 @@ class CopyRows(Movement):
 
 @dataclass(frozen=True)
 class Repeat(Movement):
-    """Columns the same element in the source, one after the other in the target."""
+    """Spreads columns that are the same element in the source, and lie one after the other in the target."""
 
     def emit_part(self, f: Writer, m: Matrix) -> None:
         with f.loop(0, m.rows) as r:
@@ -135,7 +135,9 @@ class Repeat(Movement):
 
 @dataclass(frozen=True)
 class Transpose(Movement):
-    """Rows one after the other in the source, columns one after the other in the target: squares of `lanes`, in registers."""
+    """Moves rows that lie one after the other in the source, to columns one after the other in the target: squares of `lanes`, in
+    registers.
+    """
 
     def emit_part(self, f: Writer, m: Matrix) -> None:
         lanes = self.lanes
@@ -150,7 +152,7 @@ class Transpose(Movement):
 
 @dataclass(frozen=True)
 class Interleave(Movement):
-    """`few` columns, one after the other in the target, then zeros up to `pitch`: pixels with few channels from planes.
+    """Writes `few` columns, one after the other in the target, then zeros up to `pitch`: pixels with few channels from planes.
 
     Rows lie one after the other in both tensors.
     """
@@ -172,7 +174,9 @@ class Interleave(Movement):
 
 @dataclass(frozen=True)
 class Separate(Movement):
-    """`few` rows, one after the other in the source, and so are the columns, in both tensors: planes from pixels with few channels."""
+    """Moves `few` rows, one after the other in the source, with columns one after the other in both: planes from pixels with few
+    channels.
+    """
 
     few: int
 
@@ -188,7 +192,7 @@ class Separate(Movement):
 
 @dataclass(frozen=True)
 class CopyElements(Movement):
-    """A copy of columns at any strides, element by element."""
+    """Copies columns at any strides, element by element."""
 
     def emit_part(self, f: Writer, m: Matrix) -> None:
         with f.loop(0, m.rows) as r:

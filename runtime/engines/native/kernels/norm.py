@@ -25,7 +25,7 @@ Add: TypeAlias = "Callable[[Value, Value], Value]"
 
 @dataclass(frozen=True)
 class NormRows(JobKernel):
-    """y = (x - mean x) / sqrt(mean (x - mean x)^2 + eps) * scale + bias, a task a row; in float32.
+    """Normalizes a row a task: y = (x - mean x) / sqrt(mean (x - mean x)^2 + eps) * scale + bias, in float32.
 
     Args:
         source, target: element types of x and y.
@@ -47,7 +47,7 @@ class NormRows(JobKernel):
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors that the kernel reads and writes."""
+        """The names of the tensors that the kernel reads and writes."""
         others = (name for name, storage in (("scale", self.scale), ("bias", self.bias)) if storage is not None)
         return ("x", "y", *others)
 
@@ -94,7 +94,7 @@ class NormRows(JobKernel):
 
 
 class RowSums:
-    """Sums along dense rows, side by side in several vectors, in parts of bounded length."""
+    """Adds up dense rows side by side in several vectors, in parts of bounded length."""
 
     def __init__(self, f: Writer) -> None:
         self._f = f

@@ -19,7 +19,7 @@ TENSORS = ("source", "target")
 
 @dataclass(frozen=True)
 class RowKernel(JobKernel):
-    """Rewrites rows of channels, which lie anywhere.
+    """The base of kernels that rewrite rows of channels, which lie anywhere.
 
     Args:
         source: element type: f32, bf16 or f16.
@@ -46,4 +46,4 @@ class RowKernel(JobKernel):
 
     @abstractmethod
     def emit_row(self, f: Writer, depth: Value, source: Value, target: Value) -> None:
-        """One row of so many channels."""
+        """Rewrite one row of so many channels."""

@@ -24,7 +24,7 @@ _ENTRY_BYTES = 8
 
 @dataclass(frozen=True)
 class Order(JobKernel):
-    """y[j] = the place in a line of x of what is number j in order; NaN comes last.  A task is a line.
+    """Orders lines of x: y[j] is the place of what is number j in order; NaN comes last. A task is a line.
 
     Args:
         source: element type of x, of 32 bits at most.

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 ROWS = 32
-"""Channels of a task of `PackRows`: of as many rows, one page each, at least one run of a panel is read."""
+"""The channels of a task of `PackRows`: in as many rows, one page each, at least one run of a panel is read."""
 
 
 @dataclass(frozen=True)
 class Packing(JobKernel):
-    """What both orders have in common.
+    """The base of kernels that pack right operands.
 
     Args:
         columns: of a panel; a multiple of `lanes`.
@@ -61,7 +61,7 @@ class Packing(JobKernel):
 
     @abstractmethod
     def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
-        """One task of one element of the batch."""
+        """Pack one task's part of one element of the batch."""
 
     @abstractmethod
     def emit_panel(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, target: Value) -> None:
@@ -75,7 +75,7 @@ class Packing(JobKernel):
         """
 
     def store(self, f: Writer, rows: list[Value], target: Value, first: Value) -> None:
-        """Vectors of neighbouring channels, from channel `first` on.  target: address of the panel's vector for channel 0."""
+        """Store vectors of neighbouring channels, from channel `first` on.  target: address of the panel's vector for channel 0."""
         if self.multiplier == "f32":
             for r, row in enumerate(rows):
                 f.store(row, f.at(target, (first + r) * self.columns, "f32"))
@@ -87,18 +87,20 @@ class Packing(JobKernel):
 
     @property
     def step(self) -> int:
-        """Channels that are stored together at least."""
+        """The least number of channels that are stored together."""
         return 1 if self.multiplier == "f32" else 2
 
 
 @dataclass(frozen=True)
 class PackRows(Packing):
-    """From rows: b[k, n] with n running fastest.  A task: `ROWS` channels, all panels."""
+    """Packs rows: b[k, n] with n running fastest. A task is `ROWS` channels of all panels."""
 
     def emit_task(
         self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value, there: Value | None = None
     ) -> None:
-        """One task of one element of the batch.  there: channels that exist, `depth` or one less; zeros stand for the last one."""
+        """Pack one task's part of one element of the batch.  there: channels that exist, `depth` or one less; zeros stand for the last
+        one.
+        """
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
         there = depth if there is None else there
         first = task * ROWS
@@ -135,7 +137,7 @@ class PackRows(Packing):
 
 @dataclass(frozen=True)
 class PackColumns(Packing):
-    """From columns: b[k, n] with k running fastest.  A task: a panel."""
+    """Packs columns: b[k, n] with k running fastest. A task is a panel."""
 
     def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
         self.emit_panel(f, words, task, source, f.at(target, task * self.columns * words["depth"] * (4 // self.step), "i8"))

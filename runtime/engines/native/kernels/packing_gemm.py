@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PackingGemm(Gemm):
-    """c = region(a b, others...); b is a matrix of rows, or of columns, as it lies.
+    """The kernel of products that pack b themselves: c = region(a b, others...), with b as rows, or columns, as it lies.
 
     Args:
         packing: how panels are made of it; without batch, for multiplier f32.

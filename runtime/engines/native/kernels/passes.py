@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Passes(JobKernel):
-    """Elementwise regions, each over a piece of the elements before the next piece: what one reads or writes, the next finds near.
+    """Computes several elementwise regions, each over a piece of the elements before the next piece, which then is in the cache.
 
     Args:
         parts: in order; their tasks are the same places.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Words
 
 Varies: TypeAlias = Literal["all", "channels", "pixels"]
-"""Along what an operand of the region varies."""
+"""The dimensions along which an operand of the region varies."""
 
 _SHORT = ("add", "sub", "mul", "relu", "clip", "maximum", "minimum", "cast", "constant")
 _INLINE_STEPS = 6
@@ -37,16 +37,16 @@ class Pixels:
 
     @property
     def tensors(self) -> tuple[str, ...]:
-        """Names: the result, and the region's further operands."""
+        """The names of the result and of the region's further operands."""
         return ("target", *(f"other{i}" for i in range(len(self.varies))))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words that pixels need: addresses, and strides in bytes."""
+        """The names of the words that pixels need: addresses, and strides in bytes."""
         return tuple(f"{tensor}{what}" for tensor in self.tensors for what in ("", "_image", "_y", "_x"))
 
     def bases(self, f: Writer, words: Words, place: tuple[Value, Value, Value]) -> dict[str, Value]:
-        """Addresses of the pixel (image, y, x) of each tensor."""
+        """Return the addresses of the pixel (image, y, x) of each tensor."""
         found: dict[str, Value] = {}
         for tensor in self.tensors:
             offset = f.constant(0, "i64")
@@ -56,7 +56,7 @@ class Pixels:
         return found
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], values: Sequence[Value], channel: Value, tile: Value) -> None:
-        """Store what becomes of a vector of channels of neighbouring pixels.  tile: memory for them all, in their type."""
+        """Store the region's results for a vector of channels of neighbouring pixels.  tile: memory for them all, in their type."""
         steps = self.region.steps
         if len(steps) <= _INLINE_STEPS and all(step.fn in _SHORT for step in steps):
             for index, value in enumerate(values):

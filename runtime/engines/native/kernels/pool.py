@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaxPool(WindowKernel):
-    """The largest element; a NaN, if there is one."""
+    """Computes the largest element of windows; NaN if there is one."""
 
     def neutral(self, f: Writer) -> Value:
         return f.narrowed(self._lowest(f, 1), self.source)
@@ -30,7 +30,7 @@ class MaxPool(WindowKernel):
         return f.constant(0 if dtype.startswith("u") else -(1 << (bits - 1)), dtype, lanes)
 
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
-        """Every element is read once, and compared for all windows that meet it."""
+        """Read every element once, and compare it for all windows that meet it."""
 
         def join(found: Value, value: Value) -> Value:
             larger = f.larger(value, found)
@@ -41,7 +41,7 @@ class MaxPool(WindowKernel):
 
 @dataclass(frozen=True)
 class AveragePool(WindowKernel):
-    """The sum, over the number of taps in the image and `margins` of padding, at least 1."""
+    """Computes the mean of windows: the sum over the number of taps in the image and `margins` of padding, at least 1."""
 
     OWN: ClassVar[tuple[str, ...]] = ("y_first", "y_last", "x_first", "x_last")
     """The range of rows and columns that count, the last one excluded; they may lie outside the image."""
@@ -67,7 +67,7 @@ class AveragePool(WindowKernel):
         return f.larger(before(words[f"{axis}_last"]) - before(words[f"{axis}_first"]), 1)
 
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
-        """Every element is read once, and added for all windows that meet it."""
+        """Read every element once, and add it for all windows that meet it."""
         dtype = "f64" if self.source == "f64" else "f32"
         counts = f.at(table, self.block.elements, "ptr")
         sums = _combined(self, f, table, channel, f.constant(0.0, dtype, self.block.lanes), lambda found, value: found + value)

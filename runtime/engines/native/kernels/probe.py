@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MultiplyAdd(Kernel):
-    """For each task CHAINS independent fused multiply-adds on whole vectors of float32: s = s a + b.
+    """Computes, for each task, CHAINS independent fused multiply-adds on whole vectors of float32: s = s a + b.
 
     Words: a, b (float32; a < 1, so that s stays finite), address of a vector that takes the sum of all s.
     CHAINS: enough to hide the latency of two instructions a cycle, and few enough for 16 registers.

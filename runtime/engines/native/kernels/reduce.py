@@ -34,7 +34,7 @@ _PART_ROWS = 64
 
 @dataclass(frozen=True)
 class Reduce(JobKernel):
-    """What both have in common.
+    """The base of kernels that reduce along rows or columns.
 
     Args:
         fn: `mean` divides by the word `count`.
@@ -58,7 +58,7 @@ class Reduce(JobKernel):
     @property
     @abstractmethod
     def sizes(self) -> tuple[str, ...]:
-        """Names of the words that hold sizes."""
+        """The names of the words that hold sizes."""
 
     def joined(self, f: Writer, a: Value, b: Value) -> Value:
         """Return two partial results of the reduction, combined into one."""
@@ -73,12 +73,12 @@ class Reduce(JobKernel):
         return f.constant(int(self.fn == "prod"), computed_type(self.source), lanes)
 
     def load(self, f: Writer, x: Value, column: Value, lanes: int, mask: Value | None) -> Value:
-        """Elements, neutral ones where there are none."""
+        """Return elements, neutral ones where there are none."""
         value = f.read(f.at(x, column, self.source), self.source, lanes, mask)
         return value if mask is None else f.select(mask, value, self.neutral(f, lanes))
 
     def store(self, f: Writer, total: Value, y: Value, count: Value, mask: Value | None = None) -> None:
-        """A total, or the mean, as y holds it."""
+        """Store a total, or the mean, as y holds it."""
         from ttc.runtime.engines.native.ir.regions import landed
 
         if self.fn == "mean":
@@ -88,7 +88,7 @@ class Reduce(JobKernel):
 
 @dataclass(frozen=True)
 class ReduceRows(Reduce):
-    """Each y is the total of rows of `length` dense elements, one for each place in the folds.  A task: one y."""
+    """Computes each y as the total of rows of `length` dense elements, one for each place in the folds. A task is one y."""
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class ReduceRows(Reduce):
 
 @dataclass(frozen=True)
 class ReduceColumns(Reduce):
-    """Each of `columns` dense y is the total of elements in the same column of `rows` rows.  A task: (place, piece of columns).
+    """Computes each of `columns` dense y as the total of its column in `rows` rows. A task is a place and a piece of columns.
 
     The rows are those of one dimension, of all places in the folds.
     """
@@ -212,7 +212,7 @@ def limit(f: Writer, storage: Storage, least: bool, lanes: int) -> Value:
 
 
 def folded(f: Writer, vector: Value, join: Callable[[Value, Value], Value]) -> Value:
-    """Return all lanes in one, halves joined pairwise."""
+    """Return all lanes of a vector in one scalar, halves joined pairwise."""
     lanes = vector.type.lanes
     while lanes > 2:
         lanes //= 2

@@ -19,7 +19,7 @@ _UNROLLED = 6
 
 @dataclass(frozen=True)
 class Resample(JobKernel):
-    """y[n, i, :] = sum over k of weights[i, k] x[n, places[i, k], :], products rounded before they are added.
+    """Computes y[n, i, :] = sum over k of weights[i, k] x[n, places[i, k], :], products rounded before they are added.
 
     Args:
         source, target: element types; the weights are float64 if the source is, else float32.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 OFFSETS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
-"""From a position, rounded down, to the elements that are read."""
+"""The steps from a position, rounded down, to the elements that are read."""
 PADDINGS = ("zeros", "border", "reflection")
 _CUBIC = -0.75
 _FAR = 1e300
@@ -24,7 +24,7 @@ _FAR = 1e300
 
 @dataclass(frozen=True)
 class GridSample(JobKernel):
-    """y[n, c, p] = the sum over the neighbours of position p of x[n, c, ...] times their weights.
+    """Computes y[n, c, p] = the sum over the neighbours of position p of x[n, c, ...] times their weights.
 
     Args:
         source, grid, target: element types of x, the positions and y; f32, or narrower.
@@ -45,12 +45,12 @@ class GridSample(JobKernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job: addresses, `channels`, `points` of an image, `elements` of a channel, sizes of an image."""
+        """The names of the words of a job: addresses, `channels`, `points` of an image, `elements` of a channel, sizes of an image."""
         return ("x", "grid", "y", "channels", "points", "elements", *(f"size{i}" for i in range(self.dims)))
 
     @property
     def corners(self) -> int:
-        """Elements that a position meets."""
+        """The number of elements that a position meets."""
         return len(OFFSETS[self.mode]) ** self.dims
 
     @property

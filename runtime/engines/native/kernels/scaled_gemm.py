@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScaledGemm(Gemm):
-    """c = region(a b, others...) of scaled integers.
+    """The kernel of products of scaled integers: c = region(a b, others...).
 
     Args:
         source: element type of the right operand before it was packed.

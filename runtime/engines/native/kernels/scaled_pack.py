@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def row_words(depth: Count) -> Count:
-    """Words of 4 bytes of a row: as many as it has channels, whole runs, and a scale a run."""
+    """Return the words of 4 bytes of a row: as many as it has channels, whole runs, and a scale a run."""
     return runs_of(depth) * (RUN + 1)
 
 
 def panel_words(depth: Count, taps: Count, columns: int) -> Count:
-    """Words of 4 bytes of a panel, for so many taps of so many channels each."""
+    """Return the words of 4 bytes of a panel, for so many taps of so many channels each."""
     return taps * runs_of(depth) * (WORDS + 1) * columns
 
 
@@ -45,7 +45,7 @@ class ScaleRows(RowKernel):
         return runs_of(depth) * (RUN * 2 + 4)
 
     def emit_row(self, f: Writer, depth: Value, source: Value, target: Value) -> None:
-        """Emit the scaling of a row, as many runs at a time as a vector has lanes."""
+        """Scale a row, as many runs at a time as a vector has lanes."""
         runs = runs_of(depth)
         scales = f.at(target, runs * RUN, "f32")
         wild = f.variable(f.constant(0, "i1"))
@@ -118,7 +118,7 @@ class ScalePanels(JobKernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the words of a job, in order."""
+        """The names of the words of a job, in order."""
         return (*TENSORS, "depth", "taps", "columns", "line")
 
     @property

@@ -28,10 +28,10 @@ RUN = 32
 """Channels that share a scale.  With 16, 32 and 64 of them, BERT is off by 2.9e-4, 4.3e-4 and 5.9e-4 at most (TensorFloat32: 2.4e-3), and a
 core of AMD Zen 3 computes 116, 125 and 131 GFLOP/s (float32: 89)."""
 WORDS = RUN // 2
-"""Words of a run: pairs of channels."""
+"""The words of a run: pairs of channels."""
 LARGEST = 32767
 NORM = isqrt(2**31) - isqrt(RUN) - 32
-"""Before integers are rounded, which adds half the root of `RUN` at most; the rest is for rounding errors."""
+"""The bound of a run's norm before its integers are rounded, which adds half the root of `RUN` at most; the rest is for rounding errors."""
 _MOST, _LEAST = (127 + 100) << 23, (127 - 100) << 23
 """Magnitudes: patterns of 2^100 and 2^-100 as float32."""
 
@@ -62,7 +62,7 @@ def top_of(f: Writer, numbers: Sequence[Value]) -> Value:
 
 
 def scale_of(f: Writer, top: Value, norm_squared: Value, inverse: Value) -> Scale:
-    """The scale of a run.
+    """Return the scale of a run from its largest magnitude.
 
     Args:
         top: the largest magnitude, as a pattern (u32).
@@ -84,7 +84,7 @@ def inverse_of(f: Writer, top: Value) -> Value:
 
 
 def as_integers(f: Writer, x: Value, factor: Value) -> Value:
-    """Numbers of a run as integers (i32)."""
+    """Return the numbers of a run as integers (i32)."""
     return f.truncated(f.unary("rint", x * factor))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scan(LineKernel):
-    """y[i] = x[0] + ... + x[i], or products.
+    """Computes cumulative sums y[i] = x[0] + ... + x[i], or products.
 
     Args:
         fn: which.

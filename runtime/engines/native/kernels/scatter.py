@@ -19,7 +19,7 @@ Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
 
 @dataclass(frozen=True)
 class ScatterRows(JobKernel):
-    """y[indices[i, 0], ..., indices[i, keys - 1], :] is combined with updates[i, :], for i one after the other.
+    """Combines y[indices[i, 0], ..., indices[i, keys - 1], :] with updates[i, :], for i one after the other.
 
     Args:
         target, updates, index: element types.
@@ -59,7 +59,7 @@ class ScatterRows(JobKernel):
 
 @dataclass(frozen=True)
 class ScatterElements(JobKernel):
-    """y[i..., c], but for one dimension, whose place is indices[i..., c], is combined with updates[i..., c], one after the other.
+    """Combines y[i..., c], with indices[i..., c] as the place in one dimension, with updates[i..., c], one after the other.
 
     Args:
         target, updates, index: element types.
@@ -98,7 +98,7 @@ class ScatterElements(JobKernel):
 
 
 def combine(f: Writer, kernel: ScatterRows | ScatterElements, place: Value, update: Value, lanes: int) -> None:
-    """Some elements with their updates."""
+    """Return some elements combined with their updates."""
     value = f.read(update, kernel.updates, lanes)
     if kernel.reduction != "none":
         held = f.read(place, kernel.target, lanes)

@@ -20,12 +20,12 @@ class Shares:
     longer: Value
 
     def span(self, index: Value) -> tuple[Value, Value]:
-        """Part number `index`: first element, and behind the last."""
+        """Return the first element of part number `index`, and the one behind its last."""
         f = index.f
         return tuple(i * self.least + f.smaller(i, self.longer) for i in (index, index + 1))  # pyright: ignore[reportReturnType]
 
 
 def shares_of(count: Value, parts: Value) -> Shares:
-    """Return one division, for all of the parts."""
+    """Return equal parts of a range, found by one division."""
     least = count // parts
     return Shares(least, count - least * parts)

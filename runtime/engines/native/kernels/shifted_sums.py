@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShiftedSums(WindowKernel):
-    """The sum over taps j of a row of x[n, h, w * stride + j * dilation - before, j, c]; nothing outside the image."""
+    """Computes the sum over taps j of a row of x[n, h, w * stride + j * dilation - before, j, c]; nothing is added outside the image."""
 
     def neutral(self, f: Writer) -> Value:
         return f.constant(0, self.source)
@@ -27,7 +27,7 @@ class ShiftedSums(WindowKernel):
         return super().scratch_bytes(channels * self.block.taps[1])
 
     def values(self, f: Writer, words: Words, table: Value, channel: Value) -> list[Value]:
-        """Every tap's element is read once."""
+        """Read every tap's element once, and add it for its window."""
         block = self.block
         sums = [f.variable(f.constant(0.0, "f32", block.lanes)) for _ in range(block.windows)]
         for k, column in enumerate(block.columns):

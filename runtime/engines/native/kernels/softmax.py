@@ -21,7 +21,7 @@ _PART = 4096
 
 @dataclass(frozen=True)
 class Softmax(LineKernel):
-    """y = exp(x - max x) / sum exp(x - max x), in float32.
+    """Computes y = exp(x - max x) / sum exp(x - max x), in float32.
 
     Args:
         logarithm: y = x - max x - ln sum exp(x - max x) instead.
@@ -92,7 +92,7 @@ class Softmax(LineKernel):
         return f.larger(folded(f, f.larger(f.larger(first, second), f.larger(third, fourth)), f.larger), single.get())
 
     def emit_lines(self, line: Line) -> None:
-        """Elements of neighbouring lines wait in scratch memory: in x, each line may be in the way of the next in all caches."""
+        """Compute neighbouring lines by way of scratch memory: in x, each line may displace the next from all caches."""
         f, lanes = line.f, line.lanes
         least, zero = limit(f, self.source, True, lanes), f.constant(0.0, "f32", lanes)
         top, sum_ = f.variable(least), f.variable(zero)

@@ -36,12 +36,12 @@ JOB_WORDS = 8
 POOL_WORDS = 32
 RUN_WORDS = 8
 ALONE = 1
-"""Flag of a job: the first thread computes it by itself."""
+"""The flag of a job that the first thread computes by itself."""
 STATE, NUMBER, RUN, THREADS, SLEEPERS, SYSCALL, FUTEX, YIELD = 0, 8, 9, 10, 16, 20, 21, 22
 PARALLEL, TEAM_NUMBER, MEMBER = 24, 25, 26
 
 OPEN, NEXT = 1 << 16, 1 << 32
-"""In the state: helpers may enter; one more shared job."""
+"""Numbers in the state of a run: helpers may enter; one more shared job."""
 _SPINS = 1 << 12
 """About 100 microseconds: a caller that runs again at once finds its workers awake."""
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129
@@ -71,7 +71,7 @@ class Lead(Kernel):
 
 @dataclass(frozen=True)
 class Member(Kernel):
-    """What each thread of such a team does: words is the pool's memory.  OpenMP may give fewer threads than it is asked for."""
+    """Computes as one thread of a team of OpenMP's: words is the pool's memory. OpenMP may give fewer threads than it is asked for."""
 
     def emit(self, f: Writer) -> None:
         pool = f.words
@@ -93,7 +93,7 @@ class Member(Kernel):
 
 @dataclass(frozen=True)
 class Worker(Kernel):
-    """The life of a worker: words points to (pool's memory, number of the thread)."""
+    """Computes as a worker for all its life: words points to (pool's memory, number of the thread)."""
 
     def emit(self, f: Writer) -> None:
         pool, thread = f.pointer(0), f.word(1)

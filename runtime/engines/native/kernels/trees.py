@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Computed = Literal["f32", "f64"]
 WALKS = 8
-"""Walks at once, of rows and trees: their loads do not wait for each other."""
+"""How many walks, of rows and trees, go on at once: their loads do not wait for each other."""
 ROWS = 16
-"""Rows of a task, at most: a multiple of `WALKS`."""
+"""The most rows of a task: a multiple of `WALKS`."""
 _BITS: dict[Computed, Literal["i32", "i64"]] = {"f32": "i32", "f64": "i64"}
 _INFINITY, _NAN = float("inf"), float("nan")
 
@@ -35,7 +35,7 @@ def record_bytes(computed: Computed) -> int:
 
 @dataclass(frozen=True)
 class PackTrees(JobKernel):
-    """Records of nodes and leaves, and the places of roots, filled up with a leaf that has no weight.
+    """Packs records of nodes and leaves, and the places of roots, filled up with a leaf that has no weight.
 
     What is not there becomes a leaf, so that no walk leaves the records or runs for ever, and sets the word `bad`, which `WalkTrees`
     reports.
@@ -57,7 +57,7 @@ class PackTrees(JobKernel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name the words of a job: addresses, and the numbers of features, nodes, leaves, trees, and of trees filled up."""
+        """The names of the words of a job: addresses, and the numbers of features, nodes, leaves, trees, and of trees filled up."""
         return ("nodes", "splits", "roots", "weights", "records", "places", "bad", "features", "count", "leaves", "trees", "filled")
 
     def emit_job(self, f: Writer, words: Words) -> None:
@@ -128,7 +128,7 @@ class PackTrees(JobKernel):
 
 @dataclass(frozen=True)
 class WalkTrees(JobKernel):
-    """y[n, t] = the weights for target t of the leaves that row n reaches, put together.
+    """Computes y[n, t] from the weights for target t of the leaves that row n reaches.
 
     Args:
         source, target, weight: element types of x, y and the weights.
@@ -153,12 +153,14 @@ class WalkTrees(JobKernel):
 
     @property
     def together(self) -> int:
-        """Rows that walk at once; a task has memory for a multiple of them."""
+        """How many rows walk at once; a task has memory for a multiple of them."""
         return WALKS // self.trees
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name the words of a job: addresses; rows, rows of a task, features, nodes, leaves, trees filled up; trees, weights, targets."""
+        """The names of the words of a job: addresses; rows, rows of a task, features, nodes, leaves, trees filled up; trees, weights,
+        targets.
+        """
         return (*self.NAMES, "trees", "width", "of", *(("targets",) if self.has_targets else ()))
 
     def emit_job(self, f: Writer, words: Words) -> None:

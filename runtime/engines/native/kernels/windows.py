@@ -29,7 +29,7 @@ _UNROLLED = 64
 """Elements of a block up to which the loop over the height of a window is unrolled."""
 Visit: TypeAlias = "Callable[[int, int, Value], None]"
 AXIS = ("size", "windows", "stride", "dilation", "before")
-"""Ends of the words that tell how windows move along a dimension; see `dialects.core.kernels.windows.Window`."""
+"""The ends of the names of words that tell how windows move along a dimension; see `dialects.core.kernels.windows.Window`."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class WindowBlock:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Distinct columns that the windows meet, from the left end of the first one."""
+        """The distinct columns that the windows meet, from the left end of the first one."""
         return tuple(sorted({w * self.stride + j * self.dilation for w in range(self.windows) for j in range(self.taps[1])}))
 
     def meets(self, column: int) -> Iterator[tuple[int, int]]:
-        """(window, tap of its width) of all that meet a column."""
+        """Return (window, tap of its width) of all that meet a column."""
         for window in range(self.windows):
             tap, rest = divmod(column - window * self.stride, self.dilation)
             if rest == 0 and 0 <= tap < self.taps[1]:
@@ -63,12 +63,12 @@ class WindowBlock:
 
     @property
     def elements(self) -> int:
-        """Elements of a block: taps of the height times columns."""
+        """The elements of a block: taps of the height times columns."""
         return self.taps[0] * len(self.columns)
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of the addresses of a block's elements, and of what is known of its windows."""
+        """The bytes of the addresses of a block's elements, and of what is known of its windows."""
         return rounded_up((self.elements + self.windows) * POINTER_BYTES)
 
 
@@ -108,7 +108,7 @@ class WindowKernel(JobKernel):
         """Return the function of each window of a block, for a vector of channels.  table: addresses of the block's elements."""
 
     def prepare(self, f: Writer, words: Words, place: BlockPlace, memory: Value) -> None:
-        """What is computed once a block; `memory` is after the table, and holds 8 bytes a window."""
+        """Emit what is computed once a block; `memory` is after the table, and holds 8 bytes a window."""
 
     def outside(self, words: Words) -> Value:
         """Return how many elements stand for one outside the image."""
@@ -155,7 +155,7 @@ def axis_names(axis: str) -> tuple[str, ...]:
 
 @contextmanager
 def each_block(f: Writer, words: Words, windows: int) -> Iterator[tuple[Value, BlockPlace]]:
-    """(part of the channels, place) of every block of every task."""
+    """Yield (part of the channels, place) of every block of every task."""
     parts, rows, across = words["parts"], words["y_windows"], words["x_windows"]
     with f.loop(f.begin, f.end) as task:
         line = task // parts
@@ -165,7 +165,7 @@ def each_block(f: Writer, words: Words, windows: int) -> Iterator[tuple[Value, B
 
 @contextmanager
 def each_vector(f: Writer, words: Words, part: Value, lanes: int) -> Iterator[Value]:
-    """First channels of the vectors of a part; the last one lies over the one before if need be."""
+    """Yield the first channels of the vectors of a part; the last one overlaps the one before if need be."""
     channels, parts = words["channels"], words["parts"]
     vectors = (channels + (lanes - 1)) // lanes
     with f.loop(part * vectors // parts, (part + 1) * vectors // parts) as v:
@@ -196,7 +196,7 @@ def emit_table(f: Writer, words: Words, block: WindowBlock, bases: tuple[Value, 
 
 
 def emit_elements(f: Writer, block: WindowBlock, source: Storage, table: Value, channel: Value, row: Callable[[Value], Visit]) -> None:
-    """Read every element of a block once, and hand it over.
+    """Emit code that reads every element of a block once and hands it over.
 
     row: called with the number of each tap of the height; gives what is called with (window, tap of the width, vector of channels).
     """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 LIMIT_EXPONENT = 50
-"""Sums of patches below 2 to this, times filters below 2 to this, over any number of channels, stay finite."""
+"""The power of two below which sums of patches, and filters, must be: their products, over any number of channels, then stay finite."""
 _EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
 LIMIT_BITS = (LIMIT_EXPONENT + _EXPONENT_BIAS) << _MANTISSA_BITS
 """The limit as the bits of a float32, which are ordered as magnitudes are."""
@@ -47,7 +47,7 @@ _PREPARED = ("v", "peaks", "parts")
 
 @dataclass(frozen=True)
 class Winograd(JobKernel):
-    """c = region(x convolved with w, others...).
+    """The kernel of Winograd's way: c = region(x convolved with w, others...).
 
     Args:
         outputs: m.
@@ -78,7 +78,7 @@ class Winograd(JobKernel):
 
     @property
     def finish(self) -> Finish:
-        """What is done with sums before they are stored."""
+        """The function of sums before they are stored."""
         return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Count = TypeVar("Count", int, "Value")
 FILTER_STRIDES = ("w_y", "w_x", "w_channel", "w_column")
-"""Words that tell, in bytes, how far apart the elements of a filter lie along each dimension."""
+"""The names of words that tell, in bytes, how far apart the elements of a filter lie along each dimension."""
 
 
 def point_step(channels: Count, columns: int, *, gap: bool) -> Count:

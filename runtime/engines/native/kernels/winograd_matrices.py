@@ -31,7 +31,7 @@ TAPS = 3
 
 @dataclass(frozen=True)
 class Matrices:
-    """at[m, n], g[n, 3], bt[n, n]."""
+    """The matrices of Winograd's way: at[m, n], g[n, 3], bt[n, n]."""
 
     at: Matrix
     g: Matrix
@@ -40,7 +40,7 @@ class Matrices:
 
 @cache
 def matrices(outputs: int) -> Matrices:
-    """For 2 or 4 outputs."""
+    """Return the matrices for 2 or 4 outputs."""
     points = _POINTS[outputs]
     size = outputs + TAPS - 1
     at = [[*(p**i for p in points), Fraction(int(i == outputs - 1))] for i in range(outputs)]
@@ -71,7 +71,7 @@ def _polynomial(roots: Sequence[Fraction]) -> list[Fraction]:
 
 
 def combined(f: Writer, matrix: Matrix, vectors: Sequence[Value]) -> list[Value]:
-    """matrix @ vectors.  Rows that differ in the signs of some columns alone share two sums."""
+    """Return matrix @ vectors; rows that differ only in the signs of some columns share two sums."""
     found: dict[int, Value] = {}
     for i, row in enumerate(matrix):
         if i in found:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 IMAGE = ("a", "a_image", "a_y", "a_x", "y_size", "x_size", "y_before", "x_before", "y_tiles", "x_tiles", "channels")
-"""Words that tell of an image and its tiles."""
+"""The names of words that tell of an image and its tiles."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,17 @@ class WinogradTiles:
 
     @property
     def patch(self) -> int:
-        """Pixels along each side of a patch."""
+        """The pixels along each side of a patch."""
         return self.outputs + TAPS - 1
 
     @property
     def points(self) -> int:
-        """Points of a patch, rows times columns."""
+        """The points of a patch, rows times columns."""
         return self.patch**2
 
     @property
     def gap(self) -> int:
-        """Elements between points: a cache line, so that all points of a tile do not meet in one set of the first-level cache."""
+        """The elements between points: a cache line, so that all points of a tile do not meet in one set of the first-level cache."""
         return 0 if self.lanes == 16 else ALIGNMENT // 4
 
     def step(self, tiles: Value, width: Value | int) -> Value:
@@ -65,7 +65,7 @@ class WinogradTiles:
         return self.points * (tiles * width + self.gap)
 
     def chunk(self, words: Words, chunk: Value, first: Value) -> Value:
-        """Address of prepared patches of a chunk, given its first tile."""
+        """Return the address of prepared patches of a chunk, given its first tile."""
         return first.f.at(words.pointer("v"), (first * words["channels"] + chunk * self.gap) * self.points, "f32")
 
     def table_bytes(self, channels: int) -> int:
@@ -73,18 +73,18 @@ class WinogradTiles:
         return channels * 4 + rounded_up(self.points * POINTER_BYTES)
 
     def emit_zeros(self, f: Writer, words: Words) -> None:
-        """Write the pixel of zeros, to the start of a thread's memory; as float32, or more than enough of them."""
+        """Write the pixel of zeros to the start of a thread's memory, in float32, which is enough for narrower types."""
         with f.loop(0, words["channels"]) as c:
             f.store(f.constant(0.0, "f32"), f.at(f.scratch, c, "f32"))
 
     def place(self, words: Words, tile: Value) -> dict[str, Value]:
-        """Image of a tile, and its first pixel in the result."""
+        """Return the image of a tile, and its first pixel in the result."""
         across, down = words["x_tiles"], words["y_tiles"]
         line = tile // across
         return {"image": line // down, "y": line % down * self.outputs, "x": tile % across * self.outputs}
 
     def emit(self, f: Writer, words: Words, tile: Value, target: Value, step: Value, largest: LocalVariable) -> None:
-        """The patch of a tile, transformed.
+        """Emit the patch of a tile, transformed.
 
         target: address of its first channel at the first point.  step: elements from point to point.  largest: raised to the largest bits
         of a magnitude.
@@ -152,7 +152,7 @@ class WinogradPatches(JobKernel):
 
 
 def pixel_address(f: Writer, words: Words, zeros: Value, image: Value, place: dict[str, Value], tap: tuple[Value, Value]) -> Value:
-    """Address of the pixel that a tap of the window at `place` meets, or of zeros."""
+    """Return the address of the pixel that a tap of the window at `place` meets, or of zeros."""
     y, x = (place[axis] + offset - words[f"{axis}_before"] for axis, offset in zip(("y", "x"), tap, strict=True))
     inside = _inside(y, words["y_size"]) & _inside(x, words["x_size"])
     return f.select(inside, f.at(image, y * words["a_y"] + x * words["a_x"], "i8"), zeros)

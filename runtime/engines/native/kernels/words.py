@@ -61,7 +61,7 @@ def batch_words(tensors: Sequence[str], dims: Sequence[Sequence[int]]) -> dict[s
 
 
 def bases_at(f: Writer, words: Words, tensors: Sequence[str], dimensions: int, element: Value) -> list[Value]:
-    """Addresses of the parts of tensors that belong to an element of the batch, which are counted in row-major order."""
+    """Return addresses of the parts of tensors that belong to an element of the batch, which are counted in row-major order."""
     bases = [words.pointer(name) for name in tensors]
     for i in reversed(range(dimensions)):
         index = element

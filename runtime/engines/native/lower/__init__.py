@@ -41,7 +41,7 @@ LOWERINGS.refuse("no lowering", "depthwise", "encoded_matmul", "lookup", "sparse
 
 
 def lowering_of(op: str) -> Lower | None:
-    """The lowering of an op by its full name; None if it has none on purpose, or is no tile op.  Raises E0901 for a forgotten one."""
+    """Return the lowering of an op by its full name; None if it has none on purpose, or is no tile op. Raises E0901 for a forgotten one."""
     dialect, _, mnemonic = op.partition(".")
     found = LOWERINGS.get(mnemonic) if dialect == "tile" else None
     is_forgotten = found is None and dialect == "tile" and LOWERINGS.refusal(mnemonic) is None and kernels("tile").get(mnemonic)
@@ -49,7 +49,7 @@ def lowering_of(op: str) -> Lower | None:
 
 
 def takes_region(lower: _LowerT) -> _LowerT:
-    """Marks a lowering whose kernels compute `Lowering.region` of each element of the result before they store it."""
+    """Mark a lowering whose kernels compute `Lowering.region` of each element of the result before they store it."""
     _TAKE_REGIONS.add(lower)
     return lower
 

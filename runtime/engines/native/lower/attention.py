@@ -26,7 +26,7 @@ _BATCH_DIMENSIONS = 4
 
 @LOWERINGS.rule("attention")
 def attention(n: Lowering) -> None:
-    """softmax(q k^T * scale + mask) v."""
+    """Lower attention, softmax(q k^T * scale + mask) v, to one job."""
     n.only("scale", "zero_masked")
     scale = n.attr("scale")
     if not isinstance(scale, int | float):

@@ -40,7 +40,7 @@ _MOST_PHASES = 64
 @LOWERINGS.rule("conv2d")
 @takes_region
 def conv2d(n: Lowering) -> None:
-    """x[n, h, w, c] convolved with w[kh, kw, c / groups, o]; the filter is packed, at load if it is constant."""
+    """Lower x[n, h, w, c] convolved with w[kh, kw, c / groups, o]; the filter is packed, at load if it is constant."""
     n.only("strides", "pads", "dilations", "groups", "activation", "activation_args")
     x, w, groups = n.operand(0), n.operand(1), _groups(n)
     bias = n.operand(2) if n.has(2) else None
@@ -85,7 +85,9 @@ def conv2d(n: Lowering) -> None:
 @LOWERINGS.rule("conv_transpose2d")
 @takes_region
 def conv_transpose2d(n: Lowering) -> None:
-    """x[n, h, w, i] through the transpose of a convolution with w[kh, kw, o / groups, i]: one convolution for each phase of the strides."""
+    """Lower x[n, h, w, i] through the transpose of a convolution with w[kh, kw, o / groups, i]: one convolution for each phase of the
+    strides.
+    """
     n.only("strides", "pads", "dilations", "groups", "output_padding")
     x, w, groups = n.operand(0), n.operand(1), _groups(n)
     if w.storage not in FLOATS:

@@ -19,7 +19,7 @@ def map_(n: Lowering) -> None:
 @LOWERINGS.rule("cast")
 @takes_region
 def cast(n: Lowering) -> None:
-    """Convert to another format; integers that are held narrower stay as they are."""
+    """Lower tile.cast: a conversion to another format; integers that are held narrower stay as they are."""
     x = n.operand(0)
     if n.is_narrowed and x.storage == n.result_storage():
         n.alias(x)

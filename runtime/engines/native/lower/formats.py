@@ -11,7 +11,7 @@ from ttc.runtime.engines.native.lower import LOWERINGS
 
 @LOWERINGS.rule("adjust")
 def adjust(n: Lowering) -> None:
-    """Numbers as a format holds them; those of the result may be of another."""
+    """Lower tile.adjust: numbers as a format holds them; the result may have another format."""
     n.only("to", "rounding")
     x, format_, rounding = n.operand(0), n.attr("to"), n.attr("rounding")
     if x.storage not in FLOATS or n.result_storage() not in FLOATS or rounding not in ("rne", "truncate"):

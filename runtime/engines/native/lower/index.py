@@ -36,7 +36,7 @@ def gather(n: Lowering) -> None:
 
 @LOWERINGS.rule("gather_nd")
 def gather_nd(n: Lowering) -> None:
-    """Slices at tuples of indices."""
+    """Lower tile.gather_nd: slices at tuples of indices."""
     n.only("batch_dims")
     x, indices, batch = n.operand(0), _indices(n), n.attr("batch_dims")
     if not isinstance(batch, int):
@@ -52,7 +52,7 @@ def gather_nd(n: Lowering) -> None:
 
 @LOWERINGS.rule("gather_elements")
 def gather_elements(n: Lowering) -> None:
-    """An element for each index."""
+    """Lower tile.gather_elements: an element for each index."""
     n.only("axis")
     x, indices, axis = n.operand(0), _indices(n), n.attr("axis")
     if not isinstance(axis, int) or not x.shape:

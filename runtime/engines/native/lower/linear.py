@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 @LOWERINGS.rule("matmul")
 @takes_region
 def matmul(n: Lowering) -> None:
-    """activation(a @ b + bias), batches broadcast; b is packed, at load if it is constant.  accumulate: the sum is one product."""
+    """Lower activation(a @ b + bias), batches broadcast; b is packed, at load if it is constant.  accumulate: the sum is one product."""
     n.only("transpose_a", "transpose_b", "accumulate", "activation", "activation_args")
     a, b = (_matrix(n, i, f"transpose_{name}") for i, name in enumerate("ab"))
     if n.attr("accumulate", False):

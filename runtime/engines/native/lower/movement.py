@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.lower import LOWERINGS
 
 @LOWERINGS.rule("concat")
 def concat(n: Lowering) -> None:
-    """Operands side by side; those that their producers put there are there already."""
+    """Lower tile.concat: operands side by side; those that their producers wrote there are in place already."""
     n.only("axis")
     xs = [_movable(n, i) for i in range(len(n.node.operands))]
     (axis,) = _numbers(n, "axis")
@@ -30,7 +30,7 @@ def concat(n: Lowering) -> None:
 
 @LOWERINGS.rule("pad")
 def pad(n: Lowering) -> None:
-    """Elements of one value around those of the operand: dimension by dimension, what is in front of it and behind."""
+    """Lower tile.pad: elements of one value around those of the operand, dimension by dimension, in front and behind."""
     n.only("before", "after", "value")
     x, value = _movable(n, 0), n.attr("value")
     before = _numbers(n, "before")
@@ -44,7 +44,7 @@ def pad(n: Lowering) -> None:
 
 @LOWERINGS.rule("repeat")
 def repeat(n: Lowering) -> None:
-    """The operand several times along an axis."""
+    """Lower tile.repeat: the operand several times along an axis."""
     n.only("axis", "n")
     x, (axis,), (count,) = _movable(n, 0), _numbers(n, "axis"), _numbers(n, "n")
     axis %= len(x.shape)
@@ -56,7 +56,7 @@ def repeat(n: Lowering) -> None:
 
 @LOWERINGS.rule("tile_broadcast")
 def tile_broadcast(n: Lowering) -> None:
-    """The first row, column or element of each tile in place of all of the tile."""
+    """Lower tile.tile_broadcast: the first row, column or element of each tile in place of all of the tile."""
     n.only("dim", "tile")
     x, dim, tile = _movable(n, 0), n.attr("dim"), _numbers(n, "tile")
     tiles, y = _tiled(n.densified(x), tile), _tiled(n.result(), tile)
@@ -69,7 +69,7 @@ def tile_broadcast(n: Lowering) -> None:
 
 @LOWERINGS.rule("retile")
 def retile(n: Lowering) -> None:
-    """The upper left part of each tile, in tiles of other sides, beside zeros."""
+    """Lower tile.retile: the upper left part of each tile, in tiles of other sides, beside zeros."""
     n.only("source", "kept", "target")
     x, source, kept, target = _movable(n, 0), *(_numbers(n, name) for name in ("source", "kept", "target"))
     tiles, y = _tiled(n.densified(x), source), n.result()
@@ -86,7 +86,7 @@ def retile(n: Lowering) -> None:
 
 @LOWERINGS.rule("splice")
 def splice(n: Lowering) -> None:
-    """Matrices, or blocks of matrices, of the operands in turn."""
+    """Lower tile.splice: matrices, or blocks of matrices, of the operands in turn."""
     n.only("pieces", "units", "granularity", "grid", "mblock", "block", "order")
     xs = [_movable(n, i) for i in range(len(n.node.operands))]
     pieces, (units,) = _numbers(n, "pieces"), _numbers(n, "units")

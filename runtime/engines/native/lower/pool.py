@@ -15,7 +15,7 @@ _FLOATS = ("f32", "bf16", "f16", "f64")
 @LOWERINGS.rule("max_pool2d")
 @takes_region
 def max_pool2d(n: Lowering) -> None:
-    """The largest element of each window."""
+    """Lower tile.max_pool2d: the largest element of each window."""
     n.only("kernel", "strides", "pads", "dilations", "ceil_mode")
     if n.operand(0).storage == "bool":
         raise NotTaken("truth values")
@@ -25,7 +25,7 @@ def max_pool2d(n: Lowering) -> None:
 @LOWERINGS.rule("avg_pool2d")
 @takes_region
 def avg_pool2d(n: Lowering) -> None:
-    """The mean of each window."""
+    """Lower tile.avg_pool2d: the mean of each window."""
     n.only("kernel", "strides", "pads", "dilations", "ceil_mode", "count_include_pad")
     if n.operand(0).storage not in _FLOATS:
         raise NotTaken(f"means of {n.operand(0).storage}")

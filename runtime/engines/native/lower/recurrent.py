@@ -15,14 +15,14 @@ _ATTRIBUTES = ("direction", "activations", "alphas", "betas", "clip")
 
 @LOWERINGS.rule("rnn")
 def rnn(n: Lowering) -> None:
-    """h' = f(x w^T + h r^T + bias)."""
+    """Lower a layer of simple recurrent cells: h' = f(x w^T + h r^T + bias)."""
     n.only(*_ATTRIBUTES)
     _Rnn(n).lower()
 
 
 @LOWERINGS.rule("gru")
 def gru(n: Lowering) -> None:
-    """h' = (1 - z) n + z h."""
+    """Lower a layer of gated recurrent units: h' = (1 - z) n + z h."""
     n.only(*_ATTRIBUTES, "linear_before_reset")
     kind = _LinearGru if n.attr("linear_before_reset", False) else _Gru
     kind(n).lower()
@@ -30,7 +30,7 @@ def gru(n: Lowering) -> None:
 
 @LOWERINGS.rule("lstm")
 def lstm(n: Lowering) -> None:
-    """c' = forget c + input g(new), h' = output l(c')."""
+    """Lower a layer of long short-term memory: c' = forget c + input g(new), h' = output l(c')."""
     n.only(*_ATTRIBUTES, "input_forget")
     _Lstm(n).lower()
 

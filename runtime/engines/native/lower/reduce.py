@@ -29,7 +29,7 @@ _SPLIT_ELEMENTS, _FEW_TASKS, _PARTS = 1 << 17, 8, 64
 
 @LOWERINGS.rule("reduce")
 def reduce(n: Lowering) -> None:
-    """The total over some dimensions."""
+    """Lower tile.reduce: the total over some dimensions."""
     n.only("fn", "axes", "keepdims")
     x, fn, axes = n.operand(0), n.attr("fn"), n.attr("axes")
     if fn not in _FUNCTIONS or not isinstance(axes, tuple):

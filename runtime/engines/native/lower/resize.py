@@ -21,7 +21,7 @@ _MOST_TAPS = 1 << 20
 
 @LOWERINGS.rule("resize")
 def resize(n: Lowering) -> None:
-    """x sampled anew along every dimension whose size or scale changes."""
+    """Lower tile.resize: x sampled anew along every dimension whose size or scale changes."""
     x = n.operand(0)
     if x.storage not in _FLOATS:
         raise NotTaken(f"{x.storage} sampled anew")

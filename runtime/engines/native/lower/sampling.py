@@ -16,7 +16,7 @@ _MOST_CORNERS = 16
 
 @LOWERINGS.rule("grid_sample")
 def grid_sample(n: Lowering) -> None:
-    """x[n, c, ...] at the positions of a grid [n, ..., k]."""
+    """Lower tile.grid_sample: x[n, c, ...] at the positions of a grid [n, ..., k]."""
     n.only("mode", "padding", "align_corners")
     x, grid, mode, padding = n.dense(0), n.dense(1), str(n.attr("mode")), str(n.attr("padding"))
     if mode not in OFFSETS or padding not in PADDINGS:

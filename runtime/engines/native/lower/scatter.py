@@ -21,7 +21,7 @@ _MOST_KEYS = 4
 
 @LOWERINGS.rule("scatter_nd")
 def scatter_nd(n: Lowering) -> None:
-    """Slices combined with updates at tuples of indices."""
+    """Lower tile.scatter_nd: slices combined with updates at tuples of indices."""
     n.only("reduction")
     reduction, indices, updates = _operands(n)
     y = _copied(n, reduction)

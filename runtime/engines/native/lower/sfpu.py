@@ -42,7 +42,7 @@ class _Steps(RegionBuilder):
 @LOWERINGS.rule("sfpu")
 @takes_region
 def sfpu(n: Lowering) -> None:
-    """One function of one operand."""
+    """Lower tile.sfpu: one function of one operand."""
     n.only("fn", "parameter", "vector", "rest", "tile")
     tile = n.attr("tile", (32, 32))
     whole = n.attr("vector", "rc") == "rc" or (isinstance(tile, tuple) and any(isinstance(d, int) and d <= _SMALL for d in tile))
@@ -57,7 +57,7 @@ def sfpu(n: Lowering) -> None:
 @LOWERINGS.rule("binary")
 @takes_region
 def binary(n: Lowering) -> None:
-    """One function of two operands."""
+    """Lower tile.binary: one function of two operands."""
     n.only("fn")
     xs = [n.operand(0), n.operand(1)]
     steps = _Steps(xs)
@@ -90,7 +90,7 @@ def relu(n: Lowering) -> None:
 @LOWERINGS.rule("rescale")
 @takes_region
 def rescale(n: Lowering) -> None:
-    """x * scale + zero point, or (x - zero point) * scale."""
+    """Lower tile.rescale: x * scale + zero point, or (x - zero point) * scale."""
     n.only("kind", "zero_point")
     xs, zero_point = [n.operand(0), n.operand(1)], n.attr("zero_point")
     if not isinstance(zero_point, int | float):
@@ -125,7 +125,7 @@ def _power(s: _Steps, x: int, exponent: float) -> int:
 
 
 FUNCTIONS: RuleTable[Callable[[_Steps, int, float], int]] = RuleTable("native steps of an sfpu function")
-"""By function of tile.sfpu: the steps on an operand in float32, given the parameter."""
+"""The steps of a function of tile.sfpu on an operand in float32, given the parameter, by function."""
 FUNCTIONS.refuse("which elements it drops is drawn in numpy", "dropout")
 FUNCTIONS.refuse("it is computed in numpy", "gelu_derivative")
 FUNCTIONS.add_all(

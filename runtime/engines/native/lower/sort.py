@@ -20,7 +20,7 @@ _SCRATCH_BYTES = 16 << 20
 
 @LOWERINGS.rule("order")
 def order(n: Lowering) -> None:
-    """Places of the k largest or smallest elements along an axis, in order."""
+    """Lower tile.order: places of the k largest or smallest elements along an axis, in order."""
     n.only("k", "axis", "largest")
     x, axis, count = n.operand(0), n.attr("axis"), n.attr("k")
     if not isinstance(axis, int) or not isinstance(count, int) or not x.shape:

@@ -26,7 +26,7 @@ _STEPS = 8
 
 @LOWERINGS.rule("tree_ensemble")
 def tree_ensemble(n: Lowering) -> None:
-    """Trees packed once, if they are constants, and all rows in blocks."""
+    """Lower tile.tree_ensemble: trees packed once, if they are constants, and all rows in blocks."""
     n.only("aggregate", "count")
     x, nodes, splits, roots, weights = (n.dense(i) for i in range(5))
     targets = n.dense(5) if n.has(5) else None

@@ -21,7 +21,7 @@ def reshape(n: Lowering) -> None:
 
 @LOWERINGS.rule("transpose")
 def transpose(n: Lowering) -> None:
-    """Dimensions in another order, as a view; whoever needs rows copies it."""
+    """Lower tile.transpose: dimensions in another order, as a view, which readers that need rows copy."""
     n.only("perm")
     order = n.attr("perm")
     if not isinstance(order, tuple):
@@ -31,7 +31,7 @@ def transpose(n: Lowering) -> None:
 
 @LOWERINGS.rule("hslice")
 def hslice(n: Lowering) -> None:
-    """[..., s, n * d] -> [..., n, s, d]."""
+    """Lower tile.hslice as a view: [..., s, n * d] -> [..., n, s, d]."""
     n.only("n")
     x, (*lead, heads, rows, columns) = n.operand(0), n.result_shape()
     split = _split(n, x, (*lead[: len(x.shape) - 2], rows, heads, columns))
@@ -40,7 +40,7 @@ def hslice(n: Lowering) -> None:
 
 @LOWERINGS.rule("hstack")
 def hstack(n: Lowering) -> None:
-    """[..., n, s, d] -> [..., s, n * d]."""
+    """Lower tile.hstack as a view: [..., n, s, d] -> [..., s, n * d]."""
     n.only("n")
     x = n.operand(0)
     lead = len(x.shape) - 3
@@ -50,7 +50,7 @@ def hstack(n: Lowering) -> None:
 
 @LOWERINGS.rule("slice")
 def slice_(n: Lowering) -> None:
-    """Every so many elements of dimensions, as a view."""
+    """Lower tile.slice: every so many elements of dimensions, as a view."""
     n.only("starts", "ends", "steps", "axes", "sizes")
     x = n.operand(0)
     starts, steps, shape = n.attr("starts"), n.attr("steps"), n.result_shape()
@@ -66,7 +66,7 @@ def slice_(n: Lowering) -> None:
 
 @LOWERINGS.rule("broadcast")
 def broadcast(n: Lowering) -> None:
-    """Dimensions of size 1 repeated, as a view that does not move along them."""
+    """Lower tile.broadcast: dimensions of size 1 repeated, as a view that does not move along them."""
     n.only("shape")
     n.alias(n.operand(0).expanded(n.result_shape()))
 

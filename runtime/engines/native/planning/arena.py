@@ -10,7 +10,7 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, PlanBuffer
 
 MAX_PAIRS = 1 << 23
-"""Pairs of buffers that are alive together, of a plan that looks at all of them."""
+"""The most pairs of buffers alive together that a plan looks at; with more of them it looks at a part."""
 
 
 @record

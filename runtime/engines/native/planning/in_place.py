@@ -56,7 +56,9 @@ def use_of(step: Step, truths: Sequence[View]) -> StepUse:
 
 
 def may_be_in_place(written: Sequence[Written], bound: Mapping[str, View | None]) -> bool:
-    """Whether a plan may write results in place: not if Python holds values, or converts results, for which memory may not suffice."""
+    """Return whether a plan may write results in place: not if Python holds values, or converts results, for which memory may not
+    suffice.
+    """
     views = [item.view for item in written]
     converted = any(
         view is not None and (array_dtype(view.storage) != i.dtype or view.storage == "bf16")
@@ -68,7 +70,7 @@ def may_be_in_place(written: Sequence[Written], bound: Mapping[str, View | None]
 def reordered(
     uses: Sequence[StepUse], written: Sequence[Written], bound: Mapping[str, View | None], pairs: Mapping[str, str]
 ) -> list[StepUse]:
-    """Return the steps such that results can be written over entries where that is possible; as they are if all can be.
+    """Return the steps in an order in which results can be written over entries, as far as possible; unchanged if all can be already.
 
     Args:    pairs: by the queue of a result, the queue of the entry that it replaces.
     """
@@ -108,12 +110,12 @@ class InPlaces:
 
     @property
     def begin(self) -> int:
-        """The number of the step from which on results may be written in place: all that follow are run at one go."""
+        """The number of the step from which on results may be written in place: it and all that follow are run at one go."""
         conditional = max((number for number, use in enumerate(self._uses) if use.conditional), default=-1)
         return max(self.last_failure, conditional) + 1
 
     def found(self) -> dict[str, InPlace]:
-        """By queue, the results that may be written in place."""
+        """The results that may be written in place, by queue."""
         begin, queues = self.begin, {view.buffer: queue for queue, view in self._bound.items() if view is not None}
         jobs = self._job_numbers()
         found: dict[str, InPlace] = {}
@@ -129,11 +131,11 @@ class InPlaces:
         return found
 
     def last_reads(self) -> dict[str, int]:
-        """By queue, the last step that reads its entry."""
+        """The last step that reads its entry, by queue."""
         return {queue: max(self._access(view.buffer).reads, default=-1) for queue, view in self._bound.items() if view is not None}
 
     def wish(self, result: PlanBuffer, entry: PlanBuffer) -> Iterator[Wish]:
-        """Yield the wish that a result be begun when nothing reads an entry any more but at the places that it writes."""
+        """Yield the wish that a result be begun only when nothing reads an entry any more, except where the result writes it."""
         writes = self._access(result).writes
         if writes:
             beside = {number for number in writes if self._same_place(number, result, entry) is not None}

@@ -18,7 +18,9 @@ def aligned_words(count: int) -> NDArray[np.int64]:
 
 
 def aligned_bytes(count: int) -> NDArray[np.uint8]:
-    """Zeroed memory, aligned to a cache line; large pieces are pages of their own, given back when the array dies.  Raises MemoryError."""
+    """Return zeroed memory, aligned to a cache line; large pieces are pages of their own, given back when the array dies. Raises
+    MemoryError.
+    """
     if count >= _HUGE_BYTES:
         try:
             pages = mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

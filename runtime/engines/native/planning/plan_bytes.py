@@ -50,7 +50,7 @@ def pack_program(program: KeptProgram) -> bytes:
 
 
 def unpack_program(data: bytes) -> KeptProgram:
-    """From bytes that `pack_program` made."""
+    """Return a kept program from bytes that `pack_program` made."""
     head, at = _head_of(data)
     graphs: dict[str, bytes] = {}
     for name, size in head["graphs"].items():
@@ -87,7 +87,7 @@ def pack(prepared: Prepared) -> bytes | None:
 
 
 def unpack(data: bytes) -> Prepared:
-    """From bytes that `pack` made."""
+    """Return a prepared graph from bytes that `pack` made."""
     head, start = _head_of(data)
     reader = _Reader(head, np.frombuffer(data, _WORD, offset=start).astype(np.int64, copy=False))
     template, packing = reader.template(head["template"]), reader.template(head["packing"])

@@ -18,7 +18,7 @@ from ttc.runtime.engines.native.planning.template import Template
 
 @record
 class Segment:
-    """Jobs [first, last) of the list, then a step in Python if there is one; they run if all truths of `conditions` are what is beside.
+    """A run of jobs [first, last), then a step in Python if there is one; it runs if all truths of `conditions` are what is beside them.
 
     alone: whether one thread computes the jobs.
     """
@@ -62,7 +62,7 @@ class InPlace:
 
 @record
 class Layout:
-    """Where things lie, and in which order they are computed.
+    """Where the memory of a run lies, and in which order it is computed.
 
     Args:
         bound: queues that change from run to run, and how their entries lie; None for those that Python holds.
@@ -83,7 +83,7 @@ class Layout:
 
     @property
     def run_bytes(self) -> int:
-        """Bytes that a run takes beside constants: of the arena, of entries that it is given and of those that it writes."""
+        """The bytes that a run takes beside constants: of the arena, of entries that it is given and of those that it writes."""
         views = [*self.bound.values(), *(written.view for written in self.written)]
         own = {view.buffer for view in views if view is not None and view.buffer.place is not Place.ARENA}
         return self.arena.size_bytes + sum(buffer.size_bytes for buffer in own)
@@ -118,7 +118,7 @@ class Prepared:
     packing: ConstantJobs
 
     def buffers(self) -> Iterator[PlanBuffer]:
-        """Yield all that it names, some of them more than once."""
+        """Yield all buffers that the prepared graph names, some of them more than once."""
         yield from self.layout.arena.offsets
         truths = (view for segment in self.layout.segments for view, _ in segment.conditions)
         for view in (*self.layout.bound.values(), *(written.view for written in self.layout.written), *truths):

@@ -85,7 +85,8 @@ class PythonStep:
         return [None if value is None else next(given) for value in self.node.operands]
 
     def prepared(self, resolve: Callable[[], Resolver]) -> tuple[Callable[..., Any], Roundings | None] | None:
-        """Return its kernel, which takes all operands in order, and what becomes of its results; None if it has none of its own.
+        """Return the step's kernel, which takes all operands in order, and what becomes of its results; None if it has no kernel of its
+        own.
 
         Args:
             resolve: gives what gives constants.
@@ -105,7 +106,7 @@ class PythonStep:
 
     @cached_property
     def is_held(self) -> bool:
-        """Whether its result is text of the program, the same in all runs."""
+        """Whether the step's result is text of the program, the same in all runs."""
         return self.node.work.op == "ttc.constant" and self.targets == (None,)
 
     def held(self, resolve: Resolver) -> NDArray:
@@ -119,7 +120,7 @@ class PythonStep:
 
     @cached_property
     def present(self) -> tuple[tuple[int, View | None, np.dtype | None], ...]:
-        """Operands that are not absent: their numbers, views and dtypes."""
+        """The operands that are not absent: their numbers, views and dtypes."""
         given = zip(self.node.operands, self.sources, self.dtypes, strict=True)
         return tuple((value, view, dtype) for value, view, dtype in given if value is not None)
 

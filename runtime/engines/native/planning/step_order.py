@@ -37,7 +37,7 @@ class Used(Protocol):
 
 
 def in_order(uses: Sequence[Used], wishes: Sequence[Wish], fails: Sequence[int]) -> list[int]:
-    """Return the numbers of the steps in an order in which values are as they are now.
+    """Return the numbers of the steps in an order that keeps all values as they are.
 
     Steps stay in their order, but that those with a wish wait for others; wishes that contradict each other, or what steps need, are not
     granted.  fails: steps that can fail.

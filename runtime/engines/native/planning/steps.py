@@ -14,7 +14,7 @@ Step: TypeAlias = "Job | PythonStep"
 
 
 def buffers_of(step: Step) -> tuple[list[PlanBuffer], list[PlanBuffer]]:
-    """Buffers that a step reads, and that it writes."""
+    """Return the buffers that a step reads, and those that it writes."""
     if isinstance(step, PythonStep):
         return [v.buffer for v in step.sources if v is not None], [v.buffer for v in step.targets if v is not None]
     return [view.buffer for view in step.read], [view.buffer for view in step.written]

@@ -24,7 +24,7 @@ class Patch:
     offsets: NDArray[np.int64]
 
     def apply(self, words: NDArray[np.int64], base: int) -> None:
-        """Fill them in for a buffer at an address."""
+        """Fill in the addresses for a buffer at an address."""
         if len(self.positions) == 1:  # as most inputs and outputs: an array operation takes longer
             words[self.positions.item()] = self.offsets.item() + base
         else:
@@ -52,7 +52,7 @@ class Template:
 
 
 def template_of(jobs: Sequence[Job], threads: int) -> Template:
-    """Return the list of jobs for as many threads."""
+    """Return the job list of jobs, for as many threads."""
     words: list[int] = []
     kernels: dict[str, int] = {}
     table = np.zeros((len(jobs), threads_code.JOB_WORDS), np.int64)

@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.graph.nodes import Condition, Flat, Node
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 WORTH = 1 << 15
-"""Arithmetic of nodes that a test of a condition is worth: it takes a few microseconds."""
+"""How much arithmetic of nodes a test of a condition is worth: the test takes a few microseconds."""
 
 
 def note_conditions(flat: Flat, allow: Allow = always) -> None:

@@ -81,7 +81,7 @@ class Draft:
 
     @property
     def passes_done(self) -> int:
-        """Return 0: a graph is always prepared from the first step on."""
+        """The number 0: a graph is always prepared from the first step on."""
         return 0
 
     def changed(self, node: Node) -> tuple[str, ...]:

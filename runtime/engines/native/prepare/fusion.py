@@ -1,4 +1,4 @@
-"""Joins elementwise nodes to the op that makes one of their operands: the value between them never reaches memory."""
+"""The step that joins elementwise nodes to the op that makes one of their operands: the value between them never reaches memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 ELEMENTWISE = ("tile.map", "tile.cast", "tile.eltwise")
 MAX_STEPS = 256
-"""Steps of a region that grows by joining: each join copies them all, and a kernel of more gains nothing."""
+"""The most steps of a region that grows by joining: each join copies them all, and a kernel of more gains nothing."""
 
 
 def fuse_regions(flat: Flat, allow: Allow = always) -> None:

@@ -1,4 +1,4 @@
-"""Elementwise jobs that follow each other and go over the same elements become one job."""
+"""The step that makes elementwise jobs which follow each other over the same elements one job."""
 
 from __future__ import annotations
 

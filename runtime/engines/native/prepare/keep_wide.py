@@ -1,4 +1,4 @@
-"""Which values in bfloat16 are better held in float32 between ops."""
+"""The step that holds values in bfloat16 in float32 between ops, where that is better."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ttc.runtime.engines.native.prepare.small_runs import is_small
 
 
 def write_in_place(draft: Draft, allow: Allow) -> None:
-    """Order the steps such that results can be written over the entries that they replace, and say which can."""
+    """Order the steps so that results can be written over the entries that they replace, and record which can."""
     draft.written = _written(draft)
     queues = [name for name in draft.flat.queues if draft.netlist.queues[name].kind not in HELD]
     draft.bound = {name: draft.views[draft.flat.queues[name]] for name in queues}

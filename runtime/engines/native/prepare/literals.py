@@ -15,7 +15,9 @@ LITERAL = "ttc.constant"
 
 
 def literal_view(node: Node) -> View | None:
-    """The values that a node writes out, in place before any run; None for another node, or what only the reference engine can hold."""
+    """Return the values that a node writes out, in place before any run; None for another node, or what only the reference engine can
+    hold.
+    """
     work = node.work
     if work.op != LITERAL or not isinstance(work.attrs.get("values"), tuple) or len(work.results) != 1 or node.region is not None:
         return None

@@ -29,7 +29,7 @@ CONVERTING = (*ELEMENTWISE, "tile.argmax", "tile.argmin", "tile.order", "tile.sf
 
 
 def bind_queues(draft: Draft) -> None:
-    """Say where the entries of queues lie: constants in the program, those that runs are given in memory of the caller."""
+    """Place the entries of queues: constants in the program, those that runs are given in memory of the caller."""
     for name, value in draft.flat.queues.items():
         queue = draft.netlist.queues[name]
         held = queue.kind in HELD and queue.key is not None

@@ -1,4 +1,4 @@
-"""Products whose right operand is packed in each run take its packing into themselves."""
+"""The step that lets products pack their right operand themselves, if it is packed in each run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEAST_BYTES = 256 << 10
 once for all rows.
 """
 LEAST_PANELS = 16
-"""Panels, and so tasks, that keep threads busy: each panel is packed and multiplied by one thread."""
+"""The least panels, and so tasks, that keep threads busy: each panel is packed and multiplied by one thread."""
 MOST_PANELS = 96
 """The most tasks, one for each panel."""
 MOST_PANEL_BYTES = 256 << 10
@@ -28,7 +28,7 @@ MOST_PANEL_BYTES = 256 << 10
 
 
 def with_packing_inside(steps: Sequence[Job | PythonStep], allow: Allow = always) -> list[Job | PythonStep]:
-    """The steps of a run, in which products pack their right operands, and the jobs that did are gone.
+    """Return the steps of a run in which products pack their right operands, without the jobs that did.
 
     A product does so if it alone reads what is packed, if that is large, and if there are panels enough for all threads.
     """

@@ -47,7 +47,7 @@ class StepRewriter:
         return True
 
     def missed(self, node: Node, message: str) -> None:
-        """Remark that something was not done at a node, and why."""
+        """Report as a remark that something was not done at a node, and why."""
         remark = Remark("missed", self._name, node.op.location or (node.op.name,), message)
         self.report.remarks.append(remark)
         for instrument in self._instruments:

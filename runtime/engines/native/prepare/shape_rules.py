@@ -1,4 +1,4 @@
-"""Whether ops give results of the shapes that they announce.  Native code trusts shapes, and archives may be made by others."""
+"""The check that ops give results of the shapes that they announce: native code trusts shapes, and archives may be made by others."""
 
 from __future__ import annotations
 

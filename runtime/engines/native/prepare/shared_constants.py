@@ -1,4 +1,4 @@
-"""Jobs on constants that make the same are made one: weights that several products read are packed once."""
+"""The step that makes jobs on constants which make the same one: weights that several products read are packed once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def share_constants(
 
 
 def identity_of(job: Job) -> Hashable:
-    """Return what is equal for jobs that compute the same from the same constants.
+    """Return a key that is equal for jobs that compute the same from the same constants.
 
     In it, results stand as their numbers, and all other buffers for themselves.
     """

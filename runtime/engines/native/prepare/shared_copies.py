@@ -1,4 +1,4 @@
-"""Copies of a tensor in another order, panels of products among them, that steps soon after each other make are made once."""
+"""The step that makes copies of a tensor in another order only once for steps soon after each other, panels of products among them."""
 
 from __future__ import annotations
 

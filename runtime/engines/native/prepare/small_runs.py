@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.jobs.job import Job
 
 MOST_NS = 20_000
-"""Most estimated nanoseconds of work that one thread does alone.
+"""The most estimated nanoseconds of work that one thread does alone.
 
 Threads that sleep take microseconds to be woken, and milliseconds where other programs have the cores: half of 20 microseconds, the most
 that a second thread saves, is not worth it.  This and the rates below are estimates, which were not fitted to measurements.
@@ -24,7 +24,7 @@ _UNKNOWN_TASK_NS = 2_000
 
 
 def is_small(jobs: Iterable[Job]) -> bool:
-    """Return whether one thread is to compute these jobs alone, by what those of several tasks say they do: others cannot be shared out."""
+    """Return whether one thread is to compute these jobs alone, by the estimates of those jobs that have several tasks."""
     return sum(_nanoseconds(job) for job in jobs if job.tasks > 1) <= MOST_NS
 
 

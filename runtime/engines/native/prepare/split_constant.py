@@ -12,7 +12,7 @@ from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
 
 def split_constant(steps: Sequence[Step], allow: Allow = always) -> tuple[list[Job], list[Step]]:
-    """Jobs that work on constants alone, and all other steps; results of the former become constants."""
+    """Return the jobs that work on constants alone, and all other steps; results of the former become constants."""
     first = _constant_jobs(steps, ())
     refused = {id(job) for job in first if not allow("precompute", job.node)}
     first = _constant_jobs(steps, refused) if refused else first

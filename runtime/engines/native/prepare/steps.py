@@ -29,11 +29,11 @@ from ttc.runtime.engines.native.prepare.split_constant import split_constant
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
 
 STAGE = "native"
-"""What instruments are told when the last step of a graph is done."""
+"""The name of the stage that instruments are told when the last step of a graph is done."""
 
 
 class PlanStep(ABC):
-    """One step from a graph to a plan; a subclass says in its docstring what is so after it."""
+    """One step from a graph to a plan; a subclass says in its docstring what it does."""
 
     name: ClassVar[str]
 
@@ -43,7 +43,7 @@ class PlanStep(ABC):
 
 
 class Flatten(PlanStep):
-    """The graph becomes one list of nodes over numbered values; equal works on equal operands are one."""
+    """Make the graph one list of nodes over numbered values; equal works on equal operands are one."""
 
     name = "flatten"
 
@@ -53,7 +53,7 @@ class Flatten(PlanStep):
 
 
 class CheckShapes(PlanStep):
-    """A graph is left to the reference engine if an op lies about the shapes of its results."""
+    """Leave a graph to the reference engine if an op lies about the shapes of its results."""
 
     name = "check-shapes"
 
@@ -67,7 +67,7 @@ class CheckShapes(PlanStep):
 
 
 class KeepWide(PlanStep):
-    """Values in bfloat16 stay in float32 between ops, on a CPU that multiplies no narrower."""
+    """Keep values in bfloat16 in float32, on a CPU that multiplies no narrower."""
 
     name = "keep-wide"
 
@@ -76,7 +76,7 @@ class KeepWide(PlanStep):
 
 
 class SinkReshapes(PlanStep):
-    """Reshapes move behind the elementwise nodes that read them."""
+    """Move reshapes behind the elementwise nodes that read them."""
 
     name = "sink-reshapes"
 
@@ -85,7 +85,7 @@ class SinkReshapes(PlanStep):
 
 
 class NoteChoices(PlanStep):
-    """Nodes that matter for one outcome of a choice alone get the condition under which they run."""
+    """Give nodes that matter for one outcome of a choice alone the condition under which they run."""
 
     name = "note-choices"
 
@@ -94,7 +94,7 @@ class NoteChoices(PlanStep):
 
 
 class FuseRegions(PlanStep):
-    """Elementwise nodes join the op that makes one of their operands."""
+    """Join elementwise nodes to the op that makes one of their operands."""
 
     name = "fuse-regions"
 
@@ -103,7 +103,7 @@ class FuseRegions(PlanStep):
 
 
 class ChooseLayouts(PlanStep):
-    """Results that are joined or reordered next get the place where they end up."""
+    """Give results that are joined or reordered next the place where they end up."""
 
     name = "choose-layouts"
 
@@ -112,7 +112,7 @@ class ChooseLayouts(PlanStep):
 
 
 class FindRanges(PlanStep):
-    """Queues get their places, and integers that products multiply their ranges."""
+    """Give queues their places, and integers that products multiply their ranges."""
 
     name = "find-ranges"
 
@@ -122,7 +122,7 @@ class FindRanges(PlanStep):
 
 
 class Lower(PlanStep):
-    """Nodes become jobs; without any job, and any region to plan, the graph is left to the reference engine."""
+    """Turn nodes into jobs; without any job, and any region to plan, the graph is left to the reference engine."""
 
     name = "lower"
 
@@ -132,7 +132,7 @@ class Lower(PlanStep):
 
 
 class SplitConstant(PlanStep):
-    """Jobs that work on constants alone run once, when the program is loaded."""
+    """Run jobs that work on constants alone once, when the program is loaded."""
 
     name = "split-constant"
 
@@ -141,7 +141,7 @@ class SplitConstant(PlanStep):
 
 
 class ShareConstant(PlanStep):
-    """Jobs on constants that make the same are made one: weights that several products read are packed once."""
+    """Make jobs on constants that make the same one: weights that several products read are packed once."""
 
     name = "share-constant"
 
@@ -151,7 +151,7 @@ class ShareConstant(PlanStep):
 
 
 class ShareCopies(PlanStep):
-    """Copies in another order that steps soon after each other read are made once: of a gradient, for all that an update changes."""
+    """Make copies in another order only once for steps soon after each other: of a gradient, for all that an update changes."""
 
     name = "share-copies"
 
@@ -161,7 +161,7 @@ class ShareCopies(PlanStep):
 
 
 class PackInside(PlanStep):
-    """Products pack a large right operand themselves if nothing else reads it."""
+    """Let products pack a large right operand themselves if nothing else reads it."""
 
     name = "pack-inside"
 
@@ -170,7 +170,7 @@ class PackInside(PlanStep):
 
 
 class WriteInPlace(PlanStep):
-    """Steps are ordered such that results can be written over the entries that they replace."""
+    """Order steps so that results can be written over the entries that they replace."""
 
     name = "write-in-place"
 
@@ -179,7 +179,7 @@ class WriteInPlace(PlanStep):
 
 
 class JoinPasses(PlanStep):
-    """Elementwise jobs over the same elements that follow each other are one, which goes over memory once: an update of a parameter."""
+    """Make elementwise jobs over the same elements that follow each other one, which goes over memory once: an update of a parameter."""
 
     name = "join-passes"
 
@@ -188,7 +188,7 @@ class JoinPasses(PlanStep):
 
 
 class PlaceBuffers(PlanStep):
-    """Each buffer of the arena gets a place that no other has while it is needed."""
+    """Give each buffer of the arena a place that no other has while it is needed."""
 
     name = "place-buffers"
 
@@ -198,7 +198,7 @@ class PlaceBuffers(PlanStep):
 
 
 class CutSegments(PlanStep):
-    """Neighbouring jobs become runs of native code, which one thread computes alone where they are small."""
+    """Join neighbouring jobs to runs of native code, which one thread computes alone where they are small."""
 
     name = "cut-segments"
 
@@ -218,7 +218,7 @@ LOWERING: tuple[PlanStep, ...] = (
     FindRanges(),
     Lower(),
 )
-"""From a graph to jobs."""
+"""The steps from a graph to jobs, in order."""
 PLACING: tuple[PlanStep, ...] = (
     SplitConstant(),
     ShareConstant(),
@@ -229,7 +229,7 @@ PLACING: tuple[PlanStep, ...] = (
     PlaceBuffers(),
     CutSegments(),
 )
-"""From jobs to their order and memory."""
+"""The steps from jobs to their order and memory, in order."""
 STEP_NAMES = tuple(step.name for step in (*LOWERING, *PLACING))
 
 

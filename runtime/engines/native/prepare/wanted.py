@@ -1,4 +1,4 @@
-"""Where values are wanted: results that are joined or reordered next are best written where they end up.
+"""The step that writes results which are joined or reordered next where they end up.
 
 A concatenation is no work if its operands are written into its result, nor is a change of the order of dimensions that ends in rows: the
 heads of an attention are written side by side.  Kernels that write rows at any strides take such a place (`Lowering.result` with
@@ -22,7 +22,7 @@ _CONCAT = "tile.concat"
 
 
 def wanted_layouts(flat: Flat, allow: Allow = always) -> dict[int, View]:
-    """Strided places of values, by number; those of a concatenation's operands lie in that of its result."""
+    """Return strided places of values, by number; those of a concatenation's operands lie in that of its result."""
     return _Places(flat, allow).found()
 
 
