@@ -115,17 +115,17 @@ def _watchers(fields: dict[str, Any]) -> list[Instrument]:
 
 
 def is_torch(model: object) -> bool:
-    """Return whether it is a module or program of PyTorch, which need not be loaded to tell."""
+    """Return whether a model is a module or program of PyTorch, which need not be loaded to tell."""
     return any(base.__module__.partition(".")[0] == "torch" for base in type(model).__mro__)
 
 
 def is_tensorflow(model: object) -> bool:
-    """Return whether it is a model or function of TensorFlow or Keras, which need not be loaded to tell."""
+    """Return whether a model is a model or function of TensorFlow or Keras, which need not be loaded to tell."""
     return any(base.__module__.partition(".")[0] in ("tensorflow", "keras") for base in type(model).__mro__)
 
 
 def is_by_hand(model: object) -> bool:
-    """Return whether it is a module of `ttc.nn`, which need not be loaded to tell."""
+    """Return whether a model is a module of `ttc.nn`, which need not be loaded to tell."""
     return any(base.__module__ == "ttc.nn" and base.__name__ == "Module" for base in type(model).__mro__)
 
 
@@ -167,7 +167,7 @@ def _opened(path: Path, options: CompileOptions) -> Source:
 
 
 def is_file(model: object) -> bool:
-    """Return whether it is the path of a model."""
+    """Return whether a model is given as the path of a file."""
     return isinstance(model, str | os.PathLike)
 
 

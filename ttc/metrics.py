@@ -18,7 +18,7 @@ from ttc.runtime.metrics import METRICS, Metric, Values, current
 
 __all__ = ["Readings", "Scope", "dump", "prometheus", "scope", "snapshot"]
 PREFIX = "ttc_"
-"""What the names of metrics begin with in Prometheus."""
+"""The beginning of the names of metrics in Prometheus."""
 
 
 class Readings:

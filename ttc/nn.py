@@ -49,7 +49,9 @@ class Parameter(Arithmetic):
 
     @property
     def value(self) -> NDArray[Any]:
-        """Return its value on the host.  Another of the same shape may be assigned, which takes the parameter's dtype; E0401 for others."""
+        """The parameter's value on the host. Another of the same shape may be assigned, which takes the parameter's dtype; E0401 for
+        others.
+        """
         return self._value
 
     @value.setter
@@ -61,26 +63,26 @@ class Parameter(Arithmetic):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the elements of each dimension."""
+        """The number of elements along each dimension."""
         return self._value.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """Return the type of its elements."""
+        """The type of the parameter's elements."""
         return self._value.dtype
 
     def weight(self) -> Weight:
-        """Return its value as the weight of a program, which later changes of the parameter do not reach."""
+        """Return the value as the weight of a program, which later changes of the parameter do not reach."""
         value = self._value.copy()
         return Weight(value.shape, value.dtype, lambda: value)
 
     def value_in(self, trace: Trace) -> SSAValue:
-        """Return its leaf in a trace.  Raises E0207 if no module that is traced has it."""
+        """Return the parameter's leaf in a trace. Raises E0207 if no module that is traced has the parameter."""
         return trace.leaf(self)
 
     @property
     def ndim(self) -> int:
-        """Return the number of its dimensions."""
+        """The number of the parameter's dimensions."""
         return self._value.ndim
 
     def __repr__(self) -> str:
@@ -146,7 +148,9 @@ class Module:
             stack.extend((f"{path}.{name}" if path else name, x) for name, x in reversed(inner))
 
     def named_parameters(self, *, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """Parameters of the module and all modules in it, with their paths; shared ones once, by the first, unless asked otherwise."""
+        """Yield parameters of the module and all modules in it, with their paths; shared ones once, by the first, unless asked
+        otherwise.
+        """
         seen: set[int] = set()
         for path, module in self.named_modules():
             for name, x in _members(vars(module).items()):

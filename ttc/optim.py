@@ -43,7 +43,7 @@ _SLOTS = ("momentum_buffer", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", "square_
 
 
 def is_torch_optimizer(optimizer: object) -> bool:
-    """Return whether it is an instance of torch.optim, which need not be loaded to tell."""
+    """Return whether an optimizer is an instance of torch.optim, which need not be loaded to tell."""
     return any(base.__module__ == "torch.optim.optimizer" for base in type(optimizer).__mro__)
 
 
@@ -102,7 +102,7 @@ def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def states_of(optimizer: Any, model: Any) -> dict[str, NDArray]:
-    """What an instance of torch.optim has gathered, as states of a training program: `optimizer.exp_avg.layer.weight`, `optimizer.step`.
+    """Return the states of an instance of torch.optim as those of a training program: `optimizer.exp_avg.layer.weight`, `optimizer.step`.
 
     An instance that has made no step has none.  Raises E0101 where its parameters have made different numbers of steps.
     """

@@ -34,7 +34,7 @@ FORMATS = (
     *("source", "Float32", "Tf32", "Float16", "Float16_b", "Half"),
     *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
 )
-"""Storage at op borders; `source` keeps the model's own types."""
+"""The formats of tensors at op borders; `source` keeps the model's own types."""
 BOTH = "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
 PROGRAM_HELP = "Which program of the archive to run; default: the one whose shapes the inputs have."
@@ -50,7 +50,7 @@ RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 
 @record(kw_only=True)
 class CompileOptions(Options):
-    """What `ttc compile` and `ttc.compile` take."""
+    """The options of `ttc compile` and `ttc.compile`."""
 
     TABLE: ClassVar[str] = "compile"
 
@@ -113,7 +113,7 @@ class CompileOptions(Options):
     )
     weights: Path | None = option(None, "Archive or model that holds the weights of IR text.", takes.path, "FILE")
     training: TrainOptions | None = None
-    """What makes a training program of the model, whose flags stand in a table of their own; None: it is for inference."""
+    """The options of training, whose flags stand in a table of their own; None: the program is for inference."""
 
     @property
     def stop(self) -> tuple[str, str | None]:
@@ -130,12 +130,12 @@ class CompileOptions(Options):
 
     @property
     def storage_format(self) -> str | None:
-        """The format asked for; None: the source's types are kept."""
+        """The format asked for; None if the source's types are kept."""
         return None if self.format == "source" else self.format
 
     @property
     def rules(self) -> tuple[PrecisionRule, ...]:
-        """Rules of precision: those of the level of mixed precision, the fidelity asked for, those of the file; later ones override."""
+        """The rules of precision: those of the level of mixed precision, the fidelity asked for, those of the file; later ones override."""
         if not self.amp and self.fidelity is None:
             return self.precision_file
         from ttc.dialects.core.rules.precision import AMP, PrecisionRule
@@ -146,7 +146,7 @@ class CompileOptions(Options):
 
 @record(kw_only=True)
 class WatchOptions(Options):
-    """What is shown of passes, and of the steps of the native engine.  None of it changes a result but `rewrite_limit`."""
+    """The options of what is shown of passes and of the native engine's steps; only `rewrite_limit` changes a result."""
 
     TABLE: ClassVar[str] = "debug"
 
@@ -175,7 +175,7 @@ class WatchOptions(Options):
 
 @record(kw_only=True)
 class DebugOptions(WatchOptions):
-    """What of the pipeline is shown, kept and checked, for every command that runs it.  None of it changes a result but `rewrite_limit`."""
+    """The options of what every command that runs the pipeline shows, keeps and checks of it; only `rewrite_limit` changes a result."""
 
     print_locations: bool = switch("Print the source names of ops with the IR.")
     dump: Path | None = option(None, "Write the IR after every pass, and index.json, to this folder.", takes.path, "DIR")
@@ -192,7 +192,7 @@ class DebugOptions(WatchOptions):
 
 @record(kw_only=True)
 class RunOptions(Options):
-    """What `ttc run` and `ttc.load` take: nothing that is part of an archive."""
+    """The options of `ttc run` and `ttc.load`: none is part of an archive."""
 
     TABLE: ClassVar[str] = "run"
 

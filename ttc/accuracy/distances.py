@@ -41,18 +41,18 @@ class Exactness(IntEnum):
 
 
 ABSOLUTE_BOUNDS = {Exactness.FLOAT32: 1e-4, Exactness.HIGH: 1e-3}
-"""Largest difference allowed, relative to max(1, max|b|)."""
+"""The largest difference allowed, relative to max(1, max|b|), by exactness."""
 RELATIVE_L2_BOUNDS = {Exactness.BITS16: 2e-2, Exactness.BITS8: 0.1}
-"""Relative L2 error allowed of what is kept in fewer bits."""
+"""The relative L2 error allowed of what is kept in fewer bits, by exactness."""
 COARSE_PCC_BOUND = 0.99
-"""Correlation asked for, too, of what is kept in 8 bits or less."""
+"""The least correlation, besides, of what is kept in 8 bits or less."""
 CONSTANT = 1e-6
-"""Numbers that vary by less than this share of their size are a constant: what is left is rounding."""
+"""The share of their size by which numbers of a constant may vary: what is left is rounding."""
 
 
 @record
 class Comparison:
-    """Figures of `a` against the reference `b`.
+    """The figures of a comparison of `a` with the reference `b`.
 
     Args:
         max_abs: largest |a - b|; infinite where NaNs or infinities stand at different places.
@@ -70,7 +70,7 @@ class Comparison:
 
     @property
     def bound(self) -> float:
-        """What max_abs (Float32, `high`) or relative_l2 (others) must not exceed."""
+        """The number that max_abs (Float32, `high`) or relative_l2 (others) must not exceed."""
         return RELATIVE_L2_BOUNDS[self.exactness] if self._is_relative else ABSOLUTE_BOUNDS[self.exactness] * self.scale
 
     @property
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def of_bound(self) -> float:
-        """What the bound is of, as a multiple of it."""
+        """The figure that the bound is for, as a multiple of the bound."""
         return self._bounded / self.bound
 
     @property
@@ -131,7 +131,7 @@ def compare(a: NDArray, b: NDArray, exactness: Exactness = Exactness.FLOAT32) ->
 
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Pearson's correlation of two vectors; NaN where there is none: one of them is constant, or has less than two elements."""
+    """Return Pearson's correlation of two vectors; NaN where there is none: one of them is constant, or has less than two elements."""
     if a.size < 2:
         return math.nan
     centred = a - a.mean(), b - b.mean()

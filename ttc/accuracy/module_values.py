@@ -35,7 +35,7 @@ from ttc.runtime.tensors import Constants
 
 Arrays = dict[str, NDArray]
 UNDECIDED = {"location": "host", "chip": 0, "grid": (1, 1), "buffer_bytes": 0}
-"""Fields of queues that do not bear on what is computed."""
+"""Fields of queues that have no influence on what is computed."""
 
 
 @record
@@ -47,7 +47,7 @@ class InputSpec:
 
 
 def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
-    """Inputs by entry function and name, of a module at the end of stage import or nn."""
+    """Return the inputs by entry function and name, of a module at the end of stage import or nn."""
     found: dict[str, dict[str, InputSpec]] = {}
     for function in entry_functions(module):
         arguments, _ = ports(function)
@@ -78,7 +78,7 @@ def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | Mapping[str, NDArra
 
 
 def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]], execute: interpret.Execute = interpret.run_work) -> dict[str, Arrays]:
-    """Outputs, and new values of parameters and states, by entry function and name.
+    """Return outputs, and new values of parameters and states, by entry function and name.
 
     Args:
         unit: at any point of stages import to netlist; it is not changed.

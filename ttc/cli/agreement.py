@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from ttc.comparison.engines import Agreement, Finding
 
 SHOWN = 8
-"""Ops in the table: all that are out of bound, and of the others those nearest to it."""
+"""The ops in the table: all that are out of bound, and of the others those nearest to it, at most so many."""
 NAMED = 4
 """The most ops that a line names where several were computed together."""
 
 
 def print_agreement(console: Console, found: Agreement) -> None:
-    """A table of the ops that differ most, what the whole graphs give, and the verdict."""
+    """Print a table of the ops that differ most, what the whole graphs give, and the verdict."""
     near = sorted(found.ops, key=lambda finding: -finding.figures.of_bound)
     shown = [finding for finding in near if not finding.within or finding in near[:SHOWN]]
     columns = ["op", "node", "max abs", "relative L2", "PCC", "of bound"]
@@ -44,7 +44,7 @@ def verdict(found: Agreement) -> str:
 
 
 def described(finding: Finding) -> str:
-    """`op 'fc' (node /fc/MatMul) of graph 'forward_0'`; `ops 'a', 'b' and 'c' (node /c) of graph 'forward_0'`."""
+    """Return ops as text: `op 'fc' (node /fc/MatMul) of graph 'forward_0'`; `ops 'a', 'b' and 'c' (node /c) of graph 'forward_0'`."""
     *others, last = (f"'{name}'" for name in finding.ops)
     node = f" (node {finding.location[0]})" if finding.location else ""
     few = [f"{len(others) - NAMED} more", *others[-NAMED:]] if len(others) > NAMED else others

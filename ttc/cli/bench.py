@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 COLUMNS = ("op", "source", "kernel", "steps", "ms", "share", "GFLOP/s", "GB/s", "roofline")
 SHOWN_OPS = 30
-"""Rows of the table of ops, unless -v asks for all."""
+"""The rows of the table of ops, unless -v asks for all."""
 
 
 @record
 class Found:
-    """What was measured: latencies, runs a second in a stream, machine, ops, the first profile, inputs that were drawn, the program."""
+    """What a benchmark found: latencies, runs a second in a stream, machine, ops, the first profile, inputs that were drawn, the
+    program.
+    """
 
     latencies: Latencies
     streamed: float

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ttc.reports.readiness import HostOp, ReadinessFindings
 
 FAILED = 2
-"""Exit status of a model that does not compile."""
+"""The exit status for a model that does not compile."""
 SHOWN = 4
-"""Nodes that a line of the text names; -v names all, as the JSON does."""
+"""The most nodes that a line of the text names; -v names all, as the JSON does."""
 
 
 @click.command("check")
@@ -219,7 +219,7 @@ def _named(console: Console, nodes: tuple[str, ...]) -> str:
 
 
 def flops_text(flops: float) -> str:
-    """`8.18 GFLOP`; powers of 1000."""
+    """Return operations as text: `8.18 GFLOP`; powers of 1000."""
     for unit in ("", "k", "M", "G"):
         if flops < 1000:
             return f"{flops:.3g} {unit}FLOP"

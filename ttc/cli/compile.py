@@ -83,7 +83,7 @@ def default_output(model: Path, options: CompileOptions) -> Path:
 
 @record
 class Emission:
-    """Files of the Buda netlist."""
+    """The files that a Buda netlist is written to."""
 
     yaml: Path
     bundle: Path | None
@@ -171,7 +171,7 @@ def _print_summary(console: Console, result: Compilation, output: Path) -> None:
 
 
 def netlist_line(netlist: Any) -> str:
-    """`3 epochs, 57 ops, at most 64 of 72 cores (mean 51.0), DRAM 12.5 MB`."""
+    """Return a netlist's figures: `3 epochs, 57 ops, at most 64 of 72 cores (mean 51.0), DRAM 12.5 MB`."""
     from ttc.reports.netlist_summary import summarize
 
     figures = summarize(netlist)

@@ -22,18 +22,18 @@ from ttc.dialects.core.records import record
 from ttc.dialects.core.shown import shown, shown_lines
 
 WIDE = 1 << 20
-"""Letters of a line that is never broken."""
+"""The letters of a line that is never broken."""
 GAP = 2
-"""Blanks between the columns of a table."""
+"""The blanks between the columns of a table."""
 NAME_WORDS = 4
-"""Words of a cell that are not put on several lines."""
+"""The most words of a cell that are not put on several lines."""
 NARROWEST = 16
-"""Letters of a word that a table on a terminal keeps together; where the output is a file or a pipe, words stay whole, however long."""
+"""The letters of a word that a table on a terminal keeps together; where the output is a file or a pipe, words stay whole, however long."""
 
 
 @record(frozen=False)
 class Console:
-    """Where output goes.  verbosity: -1 quiet, 0, or more for -v."""
+    """Writes what commands print.  verbosity: -1 quiet, 0, or more for -v."""
 
     verbosity: int = 0
 
@@ -46,7 +46,7 @@ class Console:
         return self.verbosity < 0
 
     def say(self, line: str) -> None:
-        """A line of the result, whatever names are in it."""
+        """Write a line of the result, whatever names are in it."""
         _write(shown(line) + "\n")
 
     def text(self, text: str) -> None:
@@ -54,30 +54,30 @@ class Console:
         _write(shown_lines(text) + "\n")
 
     def note(self, line: str) -> None:
-        """Something worth knowing; left out with -q."""
+        """Write something worth knowing to stderr; left out with -q."""
         if not self.quiet:
             sys.stderr.write(shown(line) + "\n")
 
     def asked(self, text: str) -> None:
-        """What an option asked for, in any number of lines, on stderr beside the result; -q does not keep it back."""
+        """Write what an option asked for, in any number of lines, to stderr beside the result; -q does not keep it back."""
         sys.stderr.write(shown_lines(text) + "\n")
 
     def error(self, text: str) -> None:
-        """Why it failed, in any number of lines."""
+        """Write why a command failed, in any number of lines, to stderr."""
         sys.stderr.write(shown_lines(text) + "\n")
 
     def failure(self, error: BaseException) -> None:
-        """An error that a command caught and reports as its result; with -v, where it was raised."""
+        """Write an error that a command caught and reports as its result; with -v, where it was raised."""
         self.error(str(error))
         if self.verbose:
             self.error("".join(traceback.format_exception(error)).rstrip())
 
     def json(self, value: Any) -> None:
-        """The result as JSON; numbers that are not finite become null."""
+        """Write the result as JSON; numbers that are not finite become null."""
         _write(json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, note: bool = False, prose: bool = False) -> None:
-        """Rows under headings; columns of numbers are flush right.
+        """Write rows under headings; columns of numbers are flush right.
 
         Args:
             note: to stderr, where the result is something else.
@@ -113,7 +113,7 @@ class Console:
         sys.stderr.write(lines) if note else _write(lines)
 
     def paragraph(self, text: str) -> None:
-        """A sentence of the result, in lines that fit; words stay whole."""
+        """Write a sentence of the result, in lines that fit; words stay whole."""
         self.text(textwrap.fill(shown(text), line_columns(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
     def flush(self) -> None:
@@ -122,7 +122,7 @@ class Console:
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
-        """Print warnings of ttc here, each once; -q leaves them out."""
+        """Print warnings of ttc inside the block, each once; -q leaves them out."""
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             self.note(f"warning: {message}") if issubclass(category, TtcWarning) else before(message, category, *place, **more)
@@ -138,14 +138,14 @@ class Console:
 
 
 def line_columns() -> int:
-    """Letters of a line: of the terminal, or as COLUMNS says; 80 where there is neither."""
+    """Return the letters of a line: of the terminal, or as COLUMNS says; 80 where there is neither."""
     return shutil.get_terminal_size().columns
 
 
 def column_widths(
     columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], line: int, narrowest: int | None = None
 ) -> list[int]:
-    """Widths of a table's columns, so that its lines fit where that is possible without breaking words.
+    """Return the widths of a table's columns, so that its lines fit where that is possible without breaking words.
 
     Columns of text give way, the widest first; numbers and headings stay whole.
 
@@ -193,7 +193,7 @@ def _write(text: str, *, flush: bool = False) -> None:
 
 
 def size_text(size_bytes: float) -> str:
-    """`97.5 MB`; powers of 1000."""
+    """Return a number of bytes as text: `97.5 MB`; powers of 1000."""
     for unit in ("B", "kB", "MB"):
         if size_bytes < 1000:
             return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
@@ -202,7 +202,7 @@ def size_text(size_bytes: float) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """`3.21 s`, `12.3 ms` or `45 us`."""
+    """Return a time as text: `3.21 s`, `12.3 ms` or `45 us`."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXIT_SAME, EXIT_DIFFERENT = 0, 1
 MAX_FIELDS = 8
-"""Changed fields of an object that are shown without -v."""
+"""The most changed fields of an object that are shown without -v."""
 _HASH = "sha256"
 
 

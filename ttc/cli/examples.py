@@ -12,7 +12,7 @@ from ttc.options import CompileOptions
 
 
 def example_flags(command: CommandT) -> CommandT:
-    """--input and --inputs, whose values the command passes on to `with_examples`."""
+    """Give a command the flags --input and --inputs, whose values it passes on to `with_examples`."""
     one = click.option(
         "--input", "example_files", multiple=True, metavar="NAME=FILE.npy", help="Example of an input: it fixes the shape (repeatable)."
     )
@@ -20,7 +20,7 @@ def example_flags(command: CommandT) -> CommandT:
 
 
 def with_examples(options: CompileOptions, raw: dict[str, Any]) -> CompileOptions:
-    """The options with shapes of example inputs, and values of those that shapes may follow from; --shape and --values come first.
+    """Return the options with shapes of example inputs, and values that shapes may follow from; --shape and --values come first.
 
     raw: what the flags of `example_flags` gave, which is taken out of it.  Raises E0101, E0102, E0801.
     """

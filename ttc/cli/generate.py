@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @record(frozen=False)
 class Shown:
-    """What was generated: tokens, text, seconds to the first token and to the last, why it ended."""
+    """The result of a generation: tokens, text, seconds to the first token and to the last, why it ended."""
 
     tokens: list[int]
     text: str = ""

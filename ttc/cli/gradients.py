@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ttc.comparison.gradients import GradientAgreement, Slope
 
 NAMED = 6
-"""The most names that a line has."""
+"""The most names that a line of the text lists."""
 
 
 def print_gradients(console: Console, found: GradientAgreement) -> None:
@@ -25,7 +25,7 @@ def print_gradients(console: Console, found: GradientAgreement) -> None:
 
 
 def verdict(found: GradientAgreement) -> list[str]:
-    """Return what was found in a line or two: where it can come from, if gradients are wrong."""
+    """Return what was found in a line or two, and if gradients are wrong, where that can come from."""
     rule = [found.rule] if found.rule else []
     if found.reason:
         return [f"gradients are not compared with differences: {found.reason}", *rule]

@@ -24,7 +24,7 @@ NOTHING_FIXED: Mapping[str, NDArray[Any]] = MappingProxyType({})
 
 @record
 class Inputs:
-    """arrays: by input name, in the program's order; drawn: names of those that are random."""
+    """The inputs of a run.  arrays: by input name, in the program's order; drawn: names of those that are random."""
 
     arrays: dict[str, NDArray]
     drawn: tuple[str, ...]
@@ -66,7 +66,7 @@ def gather(
 
 
 def known_inputs(executor: Executor, arguments: Sequence[Argument]) -> dict[str, NDArray[Any]]:
-    """Values of inputs of a program that its archive knows, by name: those it was compiled for, and the optimizer's hyper-parameters."""
+    """Return values of inputs that a program's archive knows, by name: those it was compiled for, and the optimizer's hyper-parameters."""
     training = executor.description.training
     hyper = {} if training is None else {name: np.asarray(number, np.float32) for name, number in training.hyper.items()}
     values = {**hyper, **executor.fixed_inputs}

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from ttc.comparison.layers import Layers, ModelLayer
 
 SHOWN = 40
-"""Most rows of the table without -v: all nodes if there are no more, else the first out of bound and those nearest to it."""
+"""The most rows of the table without -v: all nodes if there are no more, else the first out of bound and those nearest to it."""
 NAME_WIDTH = 36
-"""Columns of the table that a node's name takes at most: its end says most."""
+"""The most columns of the table that a node's name takes: its end says most."""
 
 
 def print_layers(console: Console, found: Layers) -> None:
-    """A table of nodes in the order of the model, and the verdict."""
+    """Print a table of nodes in the order of the model, and the verdict."""
     shown = found.layers if console.verbose else _shown(found)
     console.table(["node", "op", "shape", "max abs", "relative L2", "PCC", "of bound"], [_row(layer) for layer in shown])
     left = len(found.layers) - len(shown)

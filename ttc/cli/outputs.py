@@ -22,7 +22,7 @@ from ttc.inputs.files import require_folder, write_bytes
 
 INDEX = "outputs.json"
 MAX_STEM = 200
-"""Characters of a file's stem: file systems stop at 255 bytes."""
+"""The most characters of a file's stem: file systems stop at 255 bytes."""
 
 
 def file_names(names: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ BORDERS = {
     "tile_to_netlist": ("tile", "netlist"),
     "netlist": ("netlist", "netlist"),
 }
-"""By the folder of a pass: the stages whose IR it takes and gives."""
+"""The stages whose IR the passes in a folder take and give, by folder."""
 
 
 @click.command("passes")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ttc.runtime.perf.run import RunCost
 
 SHOWN_OPS = 200
-"""Rows of the table of ops, unless -v asks for all."""
+"""The rows of the table of ops, unless -v asks for all."""
 NETLIST_SUFFIXES = (".yaml", ".yml")
 
 

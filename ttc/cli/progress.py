@@ -16,7 +16,7 @@ DELAY_SECONDS = 1.0
 
 
 class Progress:
-    """What is going on, on the last line of the terminal behind stderr; nothing at all unless enabled.
+    """The line of progress: what is going on, on the last line of the terminal behind stderr; nothing at all unless enabled.
 
     A context manager.  `show` may be called at any time; the line appears DELAY_SECONDS after entering.
     """

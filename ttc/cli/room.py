@@ -25,7 +25,7 @@ NEEDED: dict[str, Callable[[], int]] = {
     "llvmlite": lambda: 200 * _MB,
     "torch": lambda: 1024 * _MB,
 }
-"""Bytes of address space that a package takes to be loaded, as measured, and some to work in; OpenBLAS takes 42 MB a thread."""
+"""The bytes of address space that a package takes to be loaded, as measured, and some to work in; OpenBLAS takes 42 MB a thread."""
 
 
 class _Room(MetaPathFinder):
@@ -42,7 +42,7 @@ class _Room(MetaPathFinder):
 
 @contextmanager
 def room_for_libraries() -> Iterator[None]:
-    """Libraries that do not fit into the address space of the process are an error, E0104, when something needs them."""
+    """Refuse, inside the block, to load a library that does not fit into the address space of the process: E0104."""
     if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
         yield
         return

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FAILED = 1
-"""Exit status when a comparison is out of bound."""
+"""The exit status when a comparison is out of bound."""
 
 
 @record(frozen=False)
@@ -144,7 +144,7 @@ def _check_states(archive: Path, options: RunOptions, check: Path | None, restor
 
 
 def limit_threads(threads: int | None) -> None:
-    """Tell numpy's BLAS, which asks the environment when it is loaded: that is later than this."""
+    """Limit the threads of numpy's BLAS, which reads the environment when it is loaded: that must be later than this call."""
     if threads is not None:
         for name in BLAS_VARIABLES:
             os.environ[name] = str(threads)
@@ -339,5 +339,7 @@ def _cells(figures: dict[str, Any]) -> list[object]:
 
 
 def check_line(name: str, check: Comparison, by: str) -> str:
-    """`check y against onnxruntime: max abs 1.2e-06, relative L2 3e-07, PCC 1.0000000: within bound (max abs 1e-04)`."""
+    """Return a check as text: `check y against onnxruntime: max abs 1.2e-06, relative L2 3e-07, PCC 1.0000000: within bound (max abs
+    1e-04)`.
+    """
     return f"check {name} against {by}: {check}"

@@ -41,7 +41,7 @@ class TrainingBar:
             self._bar.stop()
 
     def show(self, line: LogLine, total: int) -> None:
-        """Show an update of a run of `total`."""
+        """Show how far a run of `total` updates is."""
         if self._bar is None:
             return
         now = time.perf_counter()

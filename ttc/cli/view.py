@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ttc.runtime.executor import Executor
 
 SEED = 0
-"""Seed of the inputs with which an archive is run where none are given."""
+"""The seed of the inputs with which an archive is run where none are given."""
 
 
 @click.command("view")

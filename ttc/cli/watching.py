@@ -51,7 +51,7 @@ def reproducing(console: Console, model: Path, options: CompileOptions, debug: D
 
 
 def report(console: Console, options: WatchOptions, watchers: Sequence[object], stages: Sequence[StageTime], *, note: bool = False) -> None:
-    """Tables of times and statistics, or the trace, as far as they were asked for.  note: to stderr.  Raises E0103."""
+    """Print tables of times and statistics, or write the trace, as far as they were asked for.  note: to stderr. Raises E0103."""
     from ttc.inputs.files import write_bytes
     from ttc.instruments.statistics import Statistics
     from ttc.instruments.timing import time_tree, trace_text

@@ -46,7 +46,9 @@ _NAMES = ("sym", "key")
 
 @record
 class Item:
-    """An op.  name: `nn.add`, or a netlist op's type; sources: what it came from; fields: attributes, types, place, cost as texts."""
+    """An op as `ttc diff` sees it.  name: `nn.add`, or a netlist op's type; sources: what it came from; fields: attributes, types, place,
+    cost as texts.
+    """
 
     name: str
     sources: tuple[str, ...]
@@ -59,7 +61,7 @@ class Item:
 
 @record(frozen=False)
 class Difference:
-    """What B has otherwise than A.
+    """What differs between two sides A and B.
 
     Args:
         removed, added: ops that have no counterpart.
@@ -258,7 +260,7 @@ def _cycles(a: Sequence[Item], b: Sequence[Item]) -> tuple[int, int] | None:
 
 
 def pass_differences(a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Runs of passes that did otherwise in the second of two dumps, and how."""
+    """Return the runs of passes that did something else in the second of two dumps, and what."""
     found: list[tuple[str, str]] = []
     rows = [{_run(row): row for row in _numbered(side)} for side in (a, b)]
     for run in dict.fromkeys([*rows[0], *rows[1]]):

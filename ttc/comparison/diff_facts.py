@@ -34,7 +34,7 @@ _ELSEWHERE = ("tensors", "members", "programs")
 
 
 def leaves(raw: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, text) of what raw values hold: `a.b[2].c`.  Lists of scalars are one."""
+    """Yield (path, text) of what raw values hold, such as `a.b[2].c`; lists of scalars are one text."""
     if isinstance(raw, Mapping):
         for name, value in raw.items():
             yield from leaves(value, f"{path}.{name}" if path else str(name))
@@ -108,7 +108,7 @@ def operands_text(op: TtcOp) -> str:
 
 
 def weight_facts(module: ModuleOp, weights: WeightStore) -> tuple[Facts, Values]:
-    """Hashes of the weights that a module names, and how to load them.  Raises E0304 for those that the store lacks."""
+    """Return the hashes of the weights that a module names, and how to load them. Raises E0304 for those that the store lacks."""
     values: Values = {f"tensor {key}": weights[key].value for key in named_weights(module)}
     facts = {key: {"sha256": hashlib.sha256(load().tobytes()).hexdigest()} for key, load in values.items()}
     return facts, values

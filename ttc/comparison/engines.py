@@ -27,7 +27,7 @@ SPREAD = 4.0
 
 @record
 class Finding:
-    """What the engine makes of some ops that it computes together, from inputs as the reference has them.
+    """How an engine's results of some ops that it computes together compare with the reference's, from the same inputs.
 
     Args:
         graph: that they are of.
@@ -54,7 +54,7 @@ class Finding:
 
 @record(frozen=False)
 class Agreement:
-    """What was found; fills up as the program runs.
+    """The findings on two engines' results, which grow as the program runs.
 
     Attributes:
         ops: each op alone, in order.
@@ -68,7 +68,7 @@ class Agreement:
 
     @property
     def wrong(self) -> list[Finding]:
-        """What is out of bound, ops before runs of ops."""
+        """The findings that are out of bound, ops before runs of ops."""
         return [finding for finding in (*self.ops, *self.together) if not finding.within]
 
     @property
@@ -124,7 +124,7 @@ class ComparedPlan:
         return self.engines.reference.prepare(wide(self.graph), wide(self.netlist), wide_constants(self.constants))
 
     def run(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray] | None = None) -> dict[str, NDArray]:
-        """Return one microbatch; gives what the reference does.  See `Plan.run`."""
+        """Compute one microbatch on both engines; gives what the reference does. See `Plan.run`."""
         self.runs += 1
         values = dict(entries)
         if self.runs == 1:

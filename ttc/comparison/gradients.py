@@ -28,12 +28,13 @@ from ttc.runtime.program import Program
 
 Arrays = Mapping[str, NDArray]
 STEPS = (1e-4, 1e-5, 1e-6, 1e-7)
-"""Sizes of differences, in units of each variable's root mean square."""
+"""The sizes of differences that are tried, in units of each variable's root mean square."""
 BESIDE = 1e-3
-"""How far from the parameters the gradients are compared, in the same units."""
+"""How far from the parameters the gradients are compared, in units of each variable's root mean square."""
 STEADY, BOUND, SAFETY = 1e-3, 3e-5, 10.0
-"""How far two differences may be apart that are trusted, and a product from them, relative to the size of the product's terms; and how
-many times as far it may be as they are apart, where that is more."""
+"""How far apart two trusted differences may be, how far a product may be from them, both relative to the product's terms, and the factor on
+the former.
+"""
 COARSE = {"bfloat16": 1e-2, "float16": 1e-3}
 """The error that numbers in the rules leave, which are rounded to the type of a model of 16 bits."""
 NEGLIGIBLE = 1e-7
@@ -43,7 +44,7 @@ TRIES = 3
 
 @record
 class Slope:
-    """What the gradients of some variables say of a direction.
+    """The slopes in a direction that gradients of some variables, and differences of the loss, give.
 
     Args:
         names: of the variables.
@@ -61,12 +62,12 @@ class Slope:
 
     @property
     def error(self) -> float:
-        """How far the product is off, relative to the size of its terms; NaN where nothing is known."""
+        """How far the product of gradients is off, relative to the size of its terms; NaN where nothing is known."""
         return float("nan") if self.wanted is None else abs(self.found - self.wanted) / self._scale
 
     @property
     def bound(self) -> float:
-        """The error that differences leave open."""
+        """The error that differences leave open, up to which gradients count as right."""
         return max(BOUND, SAFETY * self.doubt / self._scale)
 
     @property

@@ -36,9 +36,9 @@ from ttc.runtime.manifest import Description
 from ttc.runtime.program import build_program
 
 BATCH_NODES = 256
-"""Most values that are outputs of one compilation."""
+"""The most values that are outputs of one compilation."""
 BATCH_BYTES = 1 << 28
-"""Most bytes of these, but for a single one that is larger."""
+"""The most bytes of values that are outputs of one compilation, but for a single one that is larger."""
 
 Arrays = Mapping[str, NDArray]
 
@@ -69,7 +69,7 @@ class ModelLayer:
 
 @record
 class Layers:
-    """All nodes whose values the archive has, in the order of the model.
+    """The nodes whose values the archive has, in the order of the model.
 
     Args:
         by: what computed the values of the model.
@@ -109,7 +109,7 @@ class LayerComparison:
 
     @property
     def absent(self) -> dict[str, str]:
-        """Inputs of the model that the archive does without."""
+        """The inputs of the model that the archive does without."""
         return dict(self.description.absent_inputs)
 
 

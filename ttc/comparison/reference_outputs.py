@@ -22,7 +22,8 @@ NOTHING_ABSENT: Mapping[str, str] = MappingProxyType({})
 def reference_outputs(
     model: Path, inputs: Mapping[str, NDArray], absent: Mapping[str, str] = NOTHING_ABSENT, probes: Sequence[str] = ()
 ) -> tuple[dict[str, NDArray], str]:
-    """Outputs of a model by name, and what computed them: `onnxruntime`, `evaluate`, or both where onnxruntime gives no value of a probe.
+    """Return outputs of a model by name, and what computed them: `onnxruntime`, `evaluate`, or both where onnxruntime has no value of a
+    probe.
 
     Args:
         inputs: by name, items of a sequence as `s[0]`, `s[1]`, ...
@@ -126,7 +127,7 @@ def compare_outputs(
 
 
 def probes_of(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Nodes whose values an archive compiled with these options gives as outputs."""
+    """Return the nodes whose values an archive compiled with these options gives as outputs."""
     found = options.get("probe")
     return tuple(map(str, found)) if isinstance(found, tuple | list) else ()
 

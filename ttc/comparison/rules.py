@@ -1,4 +1,4 @@
-"""The gradient rule that is wrong, where gradients of an archive are, and the model that it was compiled from is there."""
+"""The search for the gradient rule that is wrong, where gradients of an archive are, and the model that it was compiled from is there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ttc.runtime.arguments import inputs_of
 from ttc.runtime.program import Program
 
 STOP = "nn:differentiate"
-"""Where compilation stops: nothing behind it is needed to check rules."""
+"""The stage at which compilation stops: no later one is needed to check rules."""
 
 
 def wrong_rule(model: Path, program: Program, inputs: Mapping[str, NDArray]) -> str:

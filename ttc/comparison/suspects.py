@@ -1,4 +1,4 @@
-"""Which ops of a training program a wrong gradient can come from, by which variables have wrong ones."""
+"""The ops of a training program that a wrong gradient can come from, found by which variables have wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program with every number of floating point in Float64, on the reference engine: what the program means, next to no rounding."""
+"""A program with every number of floating point in Float64, on the reference engine: what the program means, almost without rounding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ttc.runtime.tensors import Constants, TensorSource
 
 WIDE, FORMAT = np.dtype(np.float64), "Float64"
 NARROW = frozenset(("float16", "bfloat16", "float32"))
-"""Names of the types that become wide."""
+"""The names of the types that become wide."""
 TYPED = ("dtype", "source", "to")
 """Attributes that name the type of a result or of an operand."""
 BITS = "bitcast"

@@ -66,7 +66,7 @@ class HPUPrecisionPlugin(TTCPrecision):
 
 
 HPUDeepSpeedPrecisionPlugin = HPUFSDPPrecision = HPUFSDPPrecisionPlugin = HPUPrecisionPlugin
-"""All of them ask for the same here; the last one is a name that the documentation has, and the package has not."""
+"""Precisions of DeepSpeed, which all ask for the same here; the last one is a name that the documentation has, and the package has not."""
 
 
 class HPUDDPStrategy(DDPStrategy):

@@ -34,7 +34,7 @@ class Backend(OnnxBackend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", *, target: str = TARGET, **options: Any) -> Prepared:
-        """A model ready to run.
+        """Return a model ready to run.
 
         Args:    model: checked by the importer alone.  target: as `ttc.compile` takes it; options: further ones of it.
         Raises:  ttc.Error for what cannot be compiled, E0104 for a device other than the CPU.

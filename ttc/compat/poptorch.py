@@ -98,7 +98,7 @@ class PoplarExecutor:
         return self._checked
 
     def attachToDevice(self) -> None:
-        """Do nothing: there is no device that is held."""
+        """Do nothing: no device is held."""
 
     detachFromDevice = attachToDevice
 
@@ -134,7 +134,7 @@ def trainingModel(
     optimizer: Any = None,
     options: Options | None = None,
 ) -> PoplarExecutor:
-    """`ttc.training`, in the form of numbers and a loss, or of Options, an optimizer and a loss inside the model."""
+    """Return `ttc.training` of a model, given numbers and a loss, or Options, an optimizer and a loss inside the model."""
     told("poptorch.trainingModel", "ttc.training")
     _without_effect(profile, trace_model)
     model = model.model if isinstance(model, PoplarExecutor) else model
@@ -156,7 +156,7 @@ def inferenceModel(
     trace_model: bool = True,
     options: Options | None = None,
 ) -> PoplarExecutor:
-    """`ttc.inference`, in the form of numbers or of Options.  Raises E0101 for options that accumulate gradients."""
+    """Return `ttc.inference` of a model, given numbers or Options. Raises E0101 for options that accumulate gradients."""
     told("poptorch.inferenceModel", "ttc.inference")
     _without_effect(profile, trace_model)
     model = model.model if isinstance(model, PoplarExecutor) else model
@@ -177,7 +177,7 @@ def _without_effect(profile: bool, trace_model: bool) -> None:
 
 
 def ipu_print_tensor(tensor: Any, title: str = "", print_gradient: bool = True, **formatting: Any) -> Any:
-    """`ttc.probe`, which prints in the given format.  Raises E0101 for an unknown setting of it."""
+    """Call `ttc.probe`, which prints in the given format. Raises E0101 for an unknown setting of it."""
     return probe(tensor, title or "ipu_print_tensor", sink=printer(print_gradient=print_gradient, **formatting))
 
 

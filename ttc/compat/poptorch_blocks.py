@@ -10,7 +10,7 @@ from ttc.marks.stages import stage
 
 
 class IPU(torch.nn.Module):
-    """`ttc.stage` around a layer, or as a statement in a model."""
+    """The annotation `ttc.stage` around a layer, or as a statement in a model."""
 
     def __init__(self, ipu_id: int, layer_to_call: Any = None) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Block:
 
     @staticmethod
     def start(user_id: Any = None, ipu_id: int | None = None) -> None:
-        """Let what follows be of the stage."""
+        """Put what follows into the stage."""
         _stage(user_id, ipu_id).start()
 
     @staticmethod
@@ -66,4 +66,4 @@ def BlockFunction(user_id: Any = None, ipu_id: int | None = None) -> Any:
 
 
 BLOCKS = {"IPU": IPU, "Block": Block, "BeginBlock": BeginBlock, "BlockFunction": BlockFunction}
-"""Every annotation by its name."""
+"""The annotations of PopTorch by name."""

@@ -27,7 +27,7 @@ class Nesting:
 
     @contextmanager
     def flat(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-        """Give the arrays among the arguments of a call; while they are used, the model's forward takes them in that order.
+        """Yield the arrays among the arguments of a call; inside the block, the model's forward takes them in that order.
 
         Raises: E0801 for arguments that forward does not take, or that nest otherwise than those of the first call.
         """

@@ -65,4 +65,4 @@ class AsynchronousDataAccessor:
 
 
 DATA = {"DataLoader": DataLoader, "AsynchronousDataAccessor": AsynchronousDataAccessor}
-"""Every loader by its name."""
+"""The loaders of PopTorch by name."""

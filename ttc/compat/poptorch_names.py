@@ -84,7 +84,7 @@ TRANSLATED: dict[str, str] = {
     "TensorLocationSettings": "nothing: tensors lie where ttc puts them",
     "HalfFloatCastingBehavior": "nothing: `format=` and `precision=` choose how numbers are kept and computed",
 }
-"""What is there: functions and their arguments, classes and their members, all under their dotted names."""
+"""The names that exist here: functions and their arguments, classes and their members, all under their dotted names."""
 REFUSED_OF_EXECUTORS = {
     **dict.fromkeys(
         ("getLatency", "getComputeLatency", "getHostIpuLatency", "getIpuHostLatency", "getPerfCounters"), "`ttc perf` tells times"

@@ -35,7 +35,7 @@ def printer(
     open_char: str = "[",
     close_char: str = "]",
 ) -> Callable[[ProbeReading], None]:
-    """Return what prints readings of a probe to the standard error output in PopTorch's settings.  Raises E0101 for an unknown format."""
+    """Return a function that prints readings of a probe to stderr in PopTorch's settings. Raises E0101 for an unknown format."""
     if float_format not in _FLOATS:
         raise Error("E0101", f"float_format cannot be '{str(float_format)[:40]}'", hint=", ".join(_FLOATS))
     style = {"threshold": summarise_threshold, "edgeitems": edge_items, "max_line_width": max_line_width, "precision": digits}
@@ -131,4 +131,4 @@ MODEL_OPS = _named(
         *(setLogLevel, removeBlocks, NameScope, MatMulSerializationMode),
     )
 )
-"""All of these by name."""
+"""The functions of this module by name."""

@@ -36,13 +36,13 @@ class DataLoaderMode(enum.Enum):
 
 
 class ConnectionType(enum.Enum):
-    """When an IPU is attached; there is none."""
+    """When an IPU is attached; here none ever is."""
 
     Always, OnDemand, Never = range(3)
 
 
 class SyncPattern(enum.Enum):
-    """How IPUs wait for each other; there are none."""
+    """How IPUs wait for each other; here are none."""
 
     Full, SinglePipeline, ReplicaAndLadder = range(3)
 
@@ -171,7 +171,7 @@ class Options:
         return self._set("replicas", replication_factor)
 
     def setExecutionStrategy(self, strategy: Any) -> Self:
-        """Say how stages run: numbers are the same.  With PipelinedExecution a call must have microbatches that fill the stages."""
+        """Set how stages run, which changes no number. With PipelinedExecution a call must have microbatches that fill the stages."""
         return self._set("strategy", strategy)
 
     def outputMode(self, output_mode: OutputMode, output_return_period: int | None = None) -> Self:
@@ -221,4 +221,4 @@ NAMES: dict[str, Any] = {
         *(ShardedExecution, Options, TensorLocationSettings, HalfFloatCastingBehavior),
     )
 }
-"""Every name of options that scripts import from poptorch."""
+"""The names of options that scripts import from poptorch."""

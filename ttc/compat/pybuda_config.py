@@ -26,7 +26,7 @@ class Config:
     precision: list[PrecisionRule] = field(default_factory=list)
 
     def fields(self) -> dict[str, Any]:
-        """Return them all as fields of CompileOptions."""
+        """Return all that was set as fields of CompileOptions."""
         rules = {"placement_file": tuple(self.placement), "precision_file": tuple(self.precision)}
         return {**self.options, **{key: value for key, value in rules.items() if value}}
 
@@ -58,7 +58,9 @@ def _policy(value: str) -> None:
 
 
 class Row(NamedTuple):
-    """An option: what it is in ttc, what sets it, and values that ask for what happens anyway; without `apply` all others are refused."""
+    """An option of PyBuda: what it is in ttc, what sets it, and values that ask for what happens anyway; without `apply` all others are
+    refused.
+    """
 
     ours: str
     apply: Callable[[Any], None] | None = None
@@ -171,7 +173,7 @@ def override_input_buffer_multiplier(op_name: str, operand_index: int, multiplie
 
 
 def override_dram_queue_placement(queue_name: str, *, chip_id: int | None = None, channel: int | None = None) -> None:
-    """Say where a queue lies: a queue rule."""
+    """Place a queue in DRAM, by a rule of queues."""
     CONFIG.placement.append(QueueRule(queue_name, chip=chip_id, channel=channel))
 
 

@@ -138,13 +138,13 @@ class TTDevice(Device):
         super().__init__(name, settings.get("module"))
 
     def place(self) -> Place:
-        """Return it as a device of ttc."""
+        """Return the device as one of ttc."""
         optimizer = getattr(self.optimizer, "ours", self.optimizer)
         fields = self.fields()
         return Place(fields.pop("target"), name=self.name, optimizer=optimizer, scheduler=self.scheduler, **fields)
 
     def fields(self) -> dict[str, Any]:
-        """Return what its modules are compiled with; two chips are those of one board, and more those of a cluster."""
+        """Return the options that its modules are compiled with; two chips are those of one board, and more those of a cluster."""
         fields = {"target": self.target, **CONFIG.fields()}
         if self.chips is None or self.chips < 2 or fields.get("cluster"):
             return fields | ({"chips": self.chips} if self.chips and self.chips > 1 else {})
@@ -193,7 +193,7 @@ class CPUDevice(Device):
         super().__init__(name, settings.get("module"))
 
     def place(self) -> Place:
-        """Return it as a device of ttc."""
+        """Return the device as one of ttc."""
         made = self.optimizer_f
         optimizer: Callable[[Any], Any] | None = None if made is None else lambda parameters: made(_Parameters(parameters))
         return Place("cpu", name=self.name, optimizer=optimizer, scheduler=self.scheduler_f)

@@ -21,7 +21,7 @@ class TTDeviceImage:
 
     @property
     def optimizer(self) -> str | None:
-        """Return the optimizer that it was compiled with; None for inference."""
+        """Return the optimizer that the device was compiled with; None for inference."""
         training = self._program.description.training
         if training is None or training.optimizer is None or not training.groups:
             return None
@@ -41,6 +41,6 @@ class TTDeviceImage:
         self._program.save(img_path)
 
     def info(self) -> None:
-        """Print what the image is."""
+        """Print whether the image is for inference or training."""
         kind = "inference" if self._program.description.training is None else "training"
-        print(f"{self.path}: an archive of ttc for {kind}; `ttc inspect` tells more")
+        print(f"{self.path}: an archive of ttc for {kind}; `ttc info` tells more")

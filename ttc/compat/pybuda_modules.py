@@ -23,15 +23,15 @@ class Tensor:
         self._value = torch.as_tensor(value)
 
     def value(self) -> torch.Tensor:
-        """Return it as a tensor of PyTorch."""
+        """Return the value as a tensor of PyTorch."""
         return self._value
 
     def to_pytorch(self) -> torch.Tensor:
-        """Return it as a tensor of PyTorch."""
+        """Return the value as a tensor of PyTorch."""
         return self._value
 
     def to_framework(self, framework: str) -> Any:
-        """Return it as a tensor of pytorch, or as an array that tensorflow takes.  Raises E0101."""
+        """Return the value as a tensor of pytorch, or as an array that tensorflow takes. Raises E0101."""
         if framework not in ("pytorch", "tensorflow"):
             raise Error("E0101", f"framework is pytorch or tensorflow, not '{framework[:40]}'")
         return self._value if framework == "pytorch" else self._value.detach().numpy()
@@ -43,12 +43,12 @@ class Tensor:
 
     @staticmethod
     def create_from_torch(value: torch.Tensor) -> Tensor:
-        """Return the tensor of a tensor of PyTorch."""
+        """Return PyBuda's tensor of a tensor of PyTorch."""
         return Tensor(value)
 
 
 def plain(value: Any) -> Any:
-    """Return what a user gives without PyBuda's wrapper."""
+    """Return a user's value without PyBuda's wrapper."""
     return value.value() if isinstance(value, Tensor) else value
 
 
@@ -82,25 +82,25 @@ def _core(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Module:
-    """What all modules have: a name, and the device that they are placed on."""
+    """The base of all modules: a name, and the device that they are placed on."""
 
     device: Any = None
     runner: Any = None
-    """What runs inference of a module and a list of inputs; `pybuda_run` sets it."""
+    """Runs inference of a module and a list of inputs; `pybuda_run` sets it."""
 
     def get_name(self) -> str:
         """Return the name of the module."""
         return self.name  # pyright: ignore[reportAttributeAccessIssue]
 
     def get_device(self) -> Any:
-        """Return the device that it is placed on, or None."""
+        """Return the device that the module is placed on, or None."""
         return self.device
 
     def __getattr__(self, name: str) -> Any:
         Refusing(type(self).__name__, REFUSED_OF_MODULES)(name)
 
     def run(self, *args: Any) -> tuple[Tensor, ...]:
-        """Run inference of one input on a device of its own."""
+        """Run inference of one input on a device of the module's own."""
         return tuple(self.runner(self, [args]).get())
 
 
@@ -124,7 +124,7 @@ class PyTorchModule(Module):
         self.module.load_state_dict({name: torch.as_tensor(value) for name, value in values.items()}, strict=False)
 
     def add_parameter(self, name: str, parameter: Any, prepend_name: bool = False) -> None:
-        """Give it a parameter of that name."""
+        """Give the module a parameter of that name."""
         self.module.register_parameter(f"{self.name}.{name}" if prepend_name else name, parameter)
 
     def get_parameters(self) -> list[torch.nn.Parameter]:
@@ -167,11 +167,11 @@ class PyBudaModule(nn.Module, Module):
         return self
 
     def add_parameter(self, name: str, parameter: nn.Parameter, prepend_name: bool = False) -> None:
-        """Give it a parameter of that name."""
+        """Give the module a parameter of that name."""
         super().add_parameter(f"{self.name}.{name}" if prepend_name else name, parameter)
 
     def add_constant(self, name: str, prepend_name: bool = False, shape: tuple[int, ...] | None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Give it a constant of that name, of zeros until it is set."""
+        """Give the module a constant of that name, of zeros until it is set."""
         self.add_parameter(name, Parameter(*(shape or (1,)), requires_grad=False), prepend_name)
 
     def get_parameter(self, name: str) -> nn.Parameter:

@@ -73,7 +73,7 @@ class LearningRateScheduler:
         self.optimizer.learning_rate = self.get_lr()
 
     def rate(self, update: int, base: float, total: int) -> float:
-        """Return the rate of an update, as a schedule of ttc; total: unused."""
+        """Return the learning rate of the next update, for ttc's schedules; total: unused."""
         if not self._rates:
             self._rates.append(base)
         while len(self._rates) <= update:

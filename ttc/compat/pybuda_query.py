@@ -15,14 +15,14 @@ _ANY = ".*"
 
 
 class Selector(NamedTuple):
-    """What one rule is about: regular expressions that the kind of an op and one of its names match as a whole."""
+    """The ops that one rule is about: regular expressions that the kind of an op and one of its names match as a whole."""
 
     op: str = _ANY
     name: str = _ANY
 
     @property
     def fields(self) -> dict[str, str]:
-        """Return it as `op` and `name` of a rule."""
+        """Return the selector as `op` and `name` of a rule."""
         return {key: REGEX + value for key, value in self._asdict().items() if value != _ANY}
 
 

@@ -194,4 +194,4 @@ CALLS = {
         *(error_raised, pybuda_reset),
     )
 }
-"""Every function of the run API."""
+"""The functions of the run API by name."""

@@ -27,7 +27,7 @@ class State:
     checkpoints: Any = None
 
     def changed(self) -> None:
-        """Forget the pipeline: devices or modules are others now."""
+        """Forget the pipeline, as devices or modules have changed."""
         if self.pipeline is not None:
             self.pipeline.shutdown()
         self.pipeline = None
@@ -65,7 +65,7 @@ def outputs_of(item: Any) -> list[Tensor]:
 
 
 def by_device(values: Mapping[str, Mapping[str, Any]], device: Any = None) -> list[dict[str, Tensor]]:
-    """Return what stages have as a mapping for each device."""
+    """Return what stages give as a mapping for each device."""
     chosen = STATE.devices if device is None else [device]
     return [{name: Tensor(x) for stage, part in values.items() if STATE.stages[stage] is one for name, x in part.items()} for one in chosen]
 

@@ -79,7 +79,9 @@ class VerifyConfig:
     microbatch_count: int = 1
 
     def verify(self, modules: Sequence[Any]) -> Verify | None:
-        """Return it as `verify=` of ttc.Pipeline: against PyTorch where all modules are of PyTorch, else against the reference engine."""
+        """Return the settings as `verify=` of ttc.Pipeline: against PyTorch where all modules are of PyTorch, else against the reference
+        engine.
+        """
         if not self.enabled:
             return None
         against = "torch" if all(isinstance(module, PyTorchModule) for module in modules) else "golden"

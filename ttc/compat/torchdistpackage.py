@@ -42,7 +42,7 @@ class ProcessTopology:
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh.  Raises E0101 before there is one."""
+        """The mesh of the script's processes. Raises E0101 before there is one."""
         if self._mesh is None:
             raise Error("E0101", "there are no groups of processes yet", hint="tpc.setup_process_groups([('data', 1), ('pipe', 2)])")
         return self._mesh

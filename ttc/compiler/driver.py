@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _COMPILATIONS, _SECONDS, _ERRORS = counter("compilations"), counter("compile_seconds"), counter("compile_errors")
 TRIES = 2
-"""Effort of placement from which on several microbatches are tried."""
+"""The effort of placement from which on several microbatches are tried."""
 
 
 @record

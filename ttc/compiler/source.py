@@ -39,9 +39,9 @@ from ttc.runtime.manifest import DTYPE_NAMES
 from ttc.settings.option_values import Shape
 
 MAX_TEXT_BYTES = 1 << 28
-"""Largest IR text that is read."""
+"""The largest IR text that is read, in bytes."""
 TRACED = (".keras",)
-"""Kinds whose import runs their framework: shapes are not tried on them."""
+"""Kinds of models whose import runs their framework: shapes are not tried on them."""
 
 
 @record(frozen=False)
@@ -86,7 +86,7 @@ def archived_source(path: Path) -> Source | None:
 
 
 def identity(spec: Spec) -> Source:
-    """Return a program that gives what it takes."""
+    """Return a program whose result is its input."""
     function = make_function("forward", [(Port("x"), tensor_type(spec))])
     finish_function(function, [(Port("y"), function.body.block.args[0])])
     module = ModuleOp([function])
@@ -159,7 +159,7 @@ def _open_text(path: Path, options: CompileOptions) -> Source:
 
 
 def read_text(path: Path) -> str:
-    """IR text of a file.  Raises E0102, E0301."""
+    """Return the module of IR text in a file. Raises E0102, E0301."""
     if path.stat().st_size > MAX_TEXT_BYTES:
         raise Error("E0301", f"{path} is larger than {MAX_TEXT_BYTES >> 20} MB")
     try:
@@ -171,7 +171,7 @@ def read_text(path: Path) -> str:
 
 
 def dialects() -> list[Any]:
-    """Our dialects, as `parse_module` takes them."""
+    """Return our dialects, as `parse_module` takes them."""
     from ttc.dialects.netlist.ops import dialect as netlist
     from ttc.dialects.nn.base import dialect as nn
     from ttc.dialects.tile.base import dialect as tile
@@ -180,7 +180,7 @@ def dialects() -> list[Any]:
 
 
 def check_recorded(module: ModuleOp, name: str) -> None:
-    """What a module records of itself has the form that `set_module_attr` gave it.  Raises E0302.
+    """Check that what a module records of itself has the form that `set_module_attr` gives it. Raises E0302.
 
     name: of the file, for messages.
     """
@@ -217,7 +217,9 @@ def _is_row(row: Any, length: int) -> bool:
 
 
 def named_weights(module: ModuleOp) -> dict[str, Spec]:
-    """Weights that the IR names, with the types it gives them: those of leaves, else of queues.  Raises E0302 if one has two types."""
+    """Return the weights that IR names, with the types it gives them: those of leaves, else of queues. Raises E0302 if one has two
+    types.
+    """
     found: dict[str, Spec] = {key: Spec(tuple(shape), np.dtype(dtype)) for key, shape, dtype in module_attr(module, "sources") or ()}
     for op in module.walk():
         value = op.value if isinstance(op, LeafOp) else None

@@ -40,7 +40,7 @@ def training_of(model: object, fields: dict[str, Any]) -> TrainOptions | None:
 
 
 def is_module(model: object) -> bool:
-    """Return whether it is a module of PyTorch, which has a mode."""
+    """Return whether a model is a module of PyTorch, which has a mode."""
     return hasattr(model, "named_parameters") and hasattr(model, "training")
 
 

@@ -19,7 +19,7 @@ from ttc.settings.train_options import TrainOptions
 
 
 def plan_of(options: TrainOptions | None, module: ModuleOp) -> TrainingPlan | None:
-    """The plan for a module at the end of stage import; None where no training is asked for.
+    """Return the plan for a module at the end of stage import; None where no training is asked for.
 
     Raises: E0101 for options that do not go together, and for models with several programs.
     """
@@ -55,7 +55,7 @@ def _groups(options: TrainOptions, module: ModuleOp) -> tuple[tuple[str, ...], .
 
 
 def recorded_training(recorded: dict[str, Any], given: TrainOptions | None) -> TrainOptions | None:
-    """The options of training that IR records, where none are given.  Raises E0101 where others are given than it was compiled with."""
+    """Return the options of training that IR records. Raises E0101 where others are given than it was compiled with."""
     known = {item.name: recorded[item.name] for item, _ in settings(TrainOptions) if item.name in recorded}
     if "groups" in recorded:
         known["groups"] = tuple(map(tuple, recorded["groups"]))

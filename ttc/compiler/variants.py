@@ -16,7 +16,8 @@ from ttc.options import CompileOptions
 from ttc.settings.option_values import Shape
 
 FIRST = "forward"
-"""The program for the shapes given first; the others are called `forward_8` by their batch, else `forward_8x3x224x224` by what differs."""
+"""The name of the program for the first shapes; others are called `forward_8` by their batch, else `forward_8x3x224x224` by what differs.
+"""
 SAME = ("model", "stage", "fixed_inputs", "item_inputs", "absent_inputs")
 """Attributes of modules that hold for all programs."""
 Imported = tuple[ModuleOp, WeightStore]
@@ -78,7 +79,7 @@ def imported(options: CompileOptions, importer: Callable[[Mapping[str, Shape], i
 
 
 def joined(found: Sequence[tuple[str, ModuleOp, WeightStore]]) -> Imported:
-    """Modules of one model as a module with an entry function for each, by the names given, over weights that they share.
+    """Return modules of one model as a module with an entry function for each, by the names given, over weights that they share.
 
     Raises E0206 where they hold for different values of inputs.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ttc.runtime.program import Program
 
 Check = Callable[[Unit], "str | None"]
-"""What is wrong with a module, in a few words; None if nothing is.  The first one it sees is the imported model."""
+"""Says what is wrong with a module, in a few words; None if nothing is. The first module that it is given is the imported model."""
 MAX_LINES = 40
 """The most lines of IR that are shown before and after a rewrite."""
 

@@ -37,7 +37,7 @@ INPUT, EARLIER, CRASH, WEIGHTS = "input.mlir", "tile.mlir", "crash.json", "weigh
 PACKAGES = ("xdsl", "numpy", "ml_dtypes", "onnx", "torch", "tensorflow-cpu")
 SEED = 0
 MAX_TEXT = 4000
-"""Characters of an error that are kept."""
+"""The most characters of an error that are kept."""
 
 
 @record

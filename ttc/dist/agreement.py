@@ -11,7 +11,7 @@ from ttc.dialects.core.records import record
 
 @record(eq=False)
 class BatchOffer:
-    """What a process has of a batch.
+    """What a process knows of its part of a batch before it runs.
 
     Args:
         shapes: a number of the shapes of its microbatches, and of the modes of its stages.

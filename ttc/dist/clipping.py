@@ -14,7 +14,7 @@ from ttc.dist.failures import naming
 from ttc.dist.processes import Mesh
 
 COPY = "_ttc_copy"
-"""Attribute of a parameter that another stage has, too, and counts."""
+"""The attribute of a parameter that another stage has, too, and counts."""
 
 
 def clip_grad_norm_(

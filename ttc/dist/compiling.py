@@ -22,7 +22,7 @@ def compile_part(module: nn.Module, target: str | None) -> None:
 
 
 def compile_unit(module: nn.Module, target: str | None) -> None:
-    """Let what a module computes be compiled apart from the functions that PyTorch calls before and after it."""
+    """Let a module's computation be compiled apart from the functions that PyTorch calls before and after it."""
     if target is not None:
         module.forward = _compiled(module, module.forward, target)
         module._compiled_call_impl = torch.compiler.disable(module._call_impl)

@@ -15,7 +15,7 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dist.parts import Layer, Part, layers_of, linearize, parameters_of
 
 WAYS = ("uniform", "params", "cost")
-"""What stages are alike in: numbers of layers, of parameters, of operations."""
+"""What stages can be alike in: numbers of layers, of parameters, of operations."""
 
 
 def partition(

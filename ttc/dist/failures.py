@@ -17,9 +17,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dist.processes import Mesh
 
 NOTES_SECONDS = 5.0
-"""How long a process that waited in vain gives the others to say that they did, too."""
+"""How long a process that waited in vain waits for others to say that they did, too."""
 COMPILING = timedelta(seconds=600)
-"""How long processes wait for each other to compile."""
+"""How long, in seconds, processes wait for each other to compile."""
 _OF_OTHERS = re.compile(r"connection (closed|reset|refused)|timed? ?out|broken pipe|gloo", re.IGNORECASE)
 _WAITS = "waits"
 _NOTED = Event()

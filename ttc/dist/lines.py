@@ -63,7 +63,7 @@ class StageLine:
         training: bool,
         is_compiled: bool = True,
     ) -> StageLine:
-        """Find out what passes between stages, and let those of this process be compiled.  All processes of the pipeline call it.
+        """Work out what passes between stages, and let those of this process be compiled. All processes of the pipeline call it.
 
         Args:
             crossings, modules: by stage; a module is what runs a crossing, alone or for replicas.

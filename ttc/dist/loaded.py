@@ -73,7 +73,7 @@ class LoadedStage(nn.Module):
         return pytree.tree_unflatten(list(outputs), way.gives.structure)
 
     def check(self, leaves: Sequence[torch.Tensor] | None, named: Mapping[str, torch.Tensor]) -> None:
-        """Raises E0801 for inputs that the stage was not compiled for; None: those are not known yet."""
+        """Raises E0801 for inputs that the stage was not compiled for; None: those that are not known yet."""
         if set(named) != set(self._named):
             wanted = ", ".join(self._named) or "none"
             raise Error("E0801", f"stage {self._number} of the archive takes {wanted} by name, not {', '.join(named) or 'none'}")

@@ -16,7 +16,7 @@ STATES: dict[str, dict[str, bool | str]] = {
     "AdamW": _ADAM,
     "SGD": {"momentum_buffer": "momentum"},
 }
-"""What optimizers of PyTorch keep for a parameter: always, or where an option of its group is set."""
+"""The states that optimizers of PyTorch keep for a parameter: always, or where an option of its group is set."""
 
 
 def state_of(optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

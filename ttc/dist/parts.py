@@ -41,7 +41,7 @@ class Part(nn.Module):
                 _put(self, layer.name, layer.call)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """Run the layers; arguments by name go to the first one."""
+        """Run the layers; arguments by name go to the first layer."""
         first, *others = self._ttc_layers or (None,)
         if first is None:
             return inputs[0] if len(inputs) == 1 else inputs

@@ -59,13 +59,13 @@ def pieces(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor]
 
 
 def local_part(tensor: torch.Tensor) -> torch.Tensor:
-    """Return what this process has of a tensor, in the memory of it."""
+    """Return the part of a tensor that this process has, in the tensor's own memory."""
     tensor = tensor.detach()
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def zeros_of_part(whole: torch.Tensor, cut: DeviceMesh | None) -> torch.Tensor:
-    """Return zeros like what this process has of tensors of this shape where they are cut.
+    """Return zeros like the parts that this process has of tensors of this shape where they are cut.
 
     Args:
         whole: a tensor that is not cut.

@@ -19,7 +19,7 @@ from ttc.dialects.core.errors import Error, nearest
 DIMENSIONS = ("data", "pipe", "tensor", "shard")
 """Names that a dimension can have: replicas of the model, stages of it, shares of tensors, and replicas that `ttc.dist.shard` cuts."""
 PATIENCE = 20.0
-"""Seconds that a process waits for another one: with what a launcher takes to end the others, less than a minute."""
+"""How many seconds a process waits for another one: with what a launcher takes to end the others, less than a minute."""
 
 
 class Mesh:

@@ -24,7 +24,7 @@ from ttc.runtime.tensors import TensorSource
 
 Build: TypeAlias = Callable[[Mapping[str, TensorSource]], Program]
 MAX_MODELS = 64
-"""Models that one graph is kept bound to: modules of one class share what is compiled for it."""
+"""The most models that one graph is kept bound to: modules of one class share what is compiled for it."""
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 """Integers by size in bytes, as which numbers are the same bit by bit."""
 _memcmp = ctypes.CDLL(None).memcmp

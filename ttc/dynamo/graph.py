@@ -26,9 +26,9 @@ from ttc.importers.common.unsupported import UnsupportedOps
 from ttc.runtime.metrics import counter, ticks
 
 MAX_SIZES = 32
-"""Sets of sizes that one graph is kept compiled for: those used last."""
+"""The most sets of sizes that one graph is kept compiled for: those used last."""
 MAX_TRIES = 8
-"""Times that a graph is compiled in one call because tensors change that were prepared for it."""
+"""How often a graph is compiled in one call because tensors change that were prepared for it."""
 _RAISED = ("E01", "E09")
 """Beginnings of codes of errors that no other way of running helps: options, and bugs."""
 

@@ -15,7 +15,7 @@ from ttc.dialects.core.errors import Error, warn
 from ttc.runtime.metrics import counter
 
 MAX_VARIANTS = 64
-"""Ways in which one function is compiled: for shapes, and for what differs in Python between its calls."""
+"""The most ways in which one function is compiled: for shapes, and for what differs in Python between its calls."""
 CAPTURING = "a graph is captured or replayed"
 """Why functions of `ttc.graphs` are called from Python: a frame that they are in is its author's graph, and nothing is missed there."""
 _FALLBACKS = counter("fallbacks")

@@ -1,4 +1,4 @@
-"""What a compiled graph gives in one place, of what it was given and what a run has computed."""
+"""The outputs of a compiled graph: values that it was given, and values that a run has computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class GivenOutput(NamedTuple):
     value: Any = None
 
     def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
-        """Return the output, of the values of placeholders."""
+        """Return the output, given the values of placeholders."""
         return given[self.position] if self.position >= 0 else self.value
 
 
@@ -29,7 +29,7 @@ class ComputedOutput(NamedTuple):
     stride: tuple[int, ...] | None
 
     def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
-        """Return the output, of what a run has computed; `made`: outputs of that run that there are already."""
+        """Return the output, given what a run has computed; `made`: outputs of that run that exist already."""
         if self.name not in made:
             made[self.name] = tensor_of(arrays[self.name], self.stride)
         return made[self.name]

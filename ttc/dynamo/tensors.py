@@ -14,7 +14,7 @@ _SAME_WIDTH = {1: np.uint8, 2: np.int16}
 
 
 def tensor_of(array: NDArray, stride: Sequence[int] | None = None) -> torch.Tensor:
-    """Return a tensor of the array's memory.
+    """Return a tensor that shares the array's memory.
 
     Args:
         array: C-contiguous, and nobody else's.
@@ -31,7 +31,7 @@ def tensor_of(array: NDArray, stride: Sequence[int] | None = None) -> torch.Tens
 
 
 def unusual_stride(like: torch.Tensor) -> tuple[int, ...] | None:
-    """The strides of a result that tracing found not to be contiguous; None for one that is, or that shows an element several times."""
+    """Return the strides of a result that is not contiguous; None for one that is, or that shows an element several times."""
     if like.is_contiguous() or any(s == 0 for s in like.stride()):
         return None
     return tuple(like.stride())

@@ -32,7 +32,7 @@ from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
 
 LEAVES = ("ttc.constant", "ttc.param", "ttc.state")
 ROWS_FIRST = "nn:fuse-bias@2"
-"""Where compilation stops for formats whose convolutions have channels first: before `channels-last`."""
+"""The pass before which compilation stops for formats whose convolutions have channels first: `channels-last`."""
 
 
 @record

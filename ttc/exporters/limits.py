@@ -10,7 +10,7 @@ from ttc.dialects.core.plain.functions import Plain
 
 
 def limits_of(attrs: dict[str, Plain], dtype: np.dtype) -> dict[str, int | float]:
-    """Return the limits that are there under "min" and "max"; of integers rounded inward and brought into the dtype's range."""
+    """Return the limits of a clip under "min" and "max", if present; of integers rounded inward and brought into the dtype's range."""
     found: dict[str, int | float] = {}
     for name, inward in (("min", ceil), ("max", floor)):
         limit = attrs.get(name)

@@ -9,7 +9,7 @@ from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.core.records import record
 
 SHOWN = 8
-"""Ops that the text of an error names."""
+"""The most ops that the text of an error names."""
 
 
 @record

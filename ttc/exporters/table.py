@@ -49,7 +49,7 @@ EXPORTERS: dict[str, Exporter] = {
 }
 
 WHAT = {"chips": "programs for several chips", "parallel": "programs whose tensors chips divide", "trace": "traces"}
-"""What the flags ask for that not all exporters take."""
+"""What those flags ask for that not all exporters take, by flag."""
 
 
 def exporter(name: str) -> Exporter:

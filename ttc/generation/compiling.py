@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ttc.runtime.program import Program
 
 CHUNKS = (16, 128)
-"""Tokens of a row that the programs for prompts take, unless others are asked for."""
+"""The tokens of a row that the programs for prompts take, unless others are asked for."""
 MOST_POSITIONS = 2048
-"""Tokens that a cache holds at most, unless somebody says how many."""
+"""The most tokens that a cache holds, unless somebody says how many."""
 DECODE, PREFILL = "decode", "prefill"
-"""The program for one token, and the one for the longest chunk; shorter ones are called `prefill_16`."""
+"""The names of the program for one token, and of the one for the longest chunk; shorter ones are called `prefill_16`."""
 
 
 def compile_generation(
@@ -63,7 +63,7 @@ def compile_generation(
 
 
 def default_length(model: Any) -> int:
-    """Tokens that the cache holds unless somebody says how many: the model's positions, as far as they are not too many."""
+    """Return how many tokens the cache holds unless somebody says: the model's positions, as far as they are not too many."""
     config = model.config.get_text_config() if hasattr(model, "config") else None
     return min(getattr(config, "max_position_embeddings", None) or MOST_POSITIONS, MOST_POSITIONS)
 

@@ -20,7 +20,7 @@ from ttc.runtime.generation_notes import COUNTS, LOGITS, STARTS, TOKENS, Generat
 from ttc.runtime.program import Program
 
 Step: TypeAlias = "tuple[int | None, ...]"
-"""The next token of each row; None for rows that have ended."""
+"""The next token of each row, from one step; None for rows that have ended."""
 
 
 class Generator:
@@ -50,22 +50,22 @@ class Generator:
 
     @property
     def batch(self) -> int:
-        """Rows, each with a text of its own."""
+        """The number of rows, each with a text of its own."""
         return self.notes.batch
 
     @property
     def max_length(self) -> int:
-        """Tokens that the cache holds for each row."""
+        """The number of tokens that the cache holds for each row."""
         return self.notes.max_length
 
     @property
     def vocabulary(self) -> int:
-        """Tokens that there are: 0 to this, exclusively."""
+        """The number of tokens that there are, from 0 on."""
         return self.notes.vocabulary
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Tokens of each row so far, with those that wait to enter the cache."""
+        """The number of tokens of each row so far, with those that wait to enter the cache."""
         return tuple(int(length) + len(waiting) for length, waiting in zip(self._lengths, self._waiting, strict=True))
 
     def feed(self, prompts: Prompts) -> NDArray:
@@ -86,7 +86,7 @@ class Generator:
         stop: Collection[int] | None = None,
         on_step: Callable[[Step], object] | None = None,
     ) -> list[list[int]]:
-        """Return the tokens generated for each row.  on_step: is called with each step's tokens as they come; the rest as in `stream`."""
+        """Return the tokens generated for each row.  on_step: called with each step's tokens as they come; the rest as in `stream`."""
         found: list[list[int]] = [[] for _ in range(self.batch)]
         for step in self.stream(prompts, max_tokens, sampling=sampling, stop=stop):
             for row, token in zip(found, step, strict=True):

@@ -15,7 +15,7 @@ Prompts: TypeAlias = "Sequence[int] | Sequence[Sequence[int]] | NDArray | Any"
 
 
 def rows_of(prompts: Prompts, batch: int, vocabulary: int) -> list[list[int]]:
-    """The tokens of each row.  Raises E0801 for another number of rows or what are no integers, E0802 for tokens that there are none of."""
+    """Return the tokens of each row. Raises E0801 for another number of rows or values that are no integers, E0802 for unknown tokens."""
     array: Any = prompts
     given = array.tolist() if hasattr(array, "tolist") else prompts
     if not isinstance(given, list | tuple):

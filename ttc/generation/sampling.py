@@ -71,7 +71,7 @@ class Sampling:
 
 
 GREEDY = Sampling()
-"""The most probable token each time."""
+"""The sampling that takes the most probable token each time."""
 
 
 def ordered(logits: NDArray, count: int | None) -> NDArray:

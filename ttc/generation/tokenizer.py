@@ -11,7 +11,7 @@ from ttc.inputs.files import require_input
 
 
 class TextTokens:
-    """The tokens of a tokenizer.
+    """A tokenizer: texts as tokens, and back.
 
     Args:    path: of its `tokenizer.json`.
     Raises:  E0102 for a file that is not one, E0104 without the library.

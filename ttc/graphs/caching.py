@@ -16,7 +16,8 @@ from ttc.runtime.metrics import counter, ticks
 
 Policy: TypeAlias = Literal["lru", "lfu", "first"]
 POLICIES = ("lru", "lfu", "first")
-"""Which graph goes where there is no room: that used longest ago, that used least often, or none: later signatures run eagerly."""
+"""Which graph is dropped when there is no room: that used longest ago, that used least often, or none: later signatures then run eagerly.
+"""
 _MISSES, _EVICTIONS = counter("graph_cache_misses"), counter("graph_evictions")
 _hit = ticks("graph_cache_hits").tick
 

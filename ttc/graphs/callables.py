@@ -67,7 +67,7 @@ def _graphed_module(module: Any, args: tuple[Any, ...], warm_up: int, allow_unus
 
 @contextmanager
 def unchanged(module: torch.nn.Module) -> Iterator[None]:
-    """Give buffers, and PyTorch's random numbers, what they had before."""
+    """Restore, after the block, buffers and PyTorch's random numbers as they were before."""
     kept = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
     try:
         with torch.random.fork_rng(devices=[]):
@@ -174,7 +174,7 @@ class Graphed:
 
     @property
     def calls(self) -> int:
-        """How often it was called."""
+        """How often the function was called."""
         return self._calls
 
     def _nested(self, tensors: Sequence[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:

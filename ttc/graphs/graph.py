@@ -24,7 +24,7 @@ CallT = TypeVar("CallT", bound=Callable[..., Any])
 
 
 def apart(function: CallT) -> CallT:
-    """Have a function called from Python where TorchDynamo traces what calls it."""
+    """Let a function be called from Python where TorchDynamo traces what calls it."""
     return cast("CallT", torch.compiler.disable(function, reason=CAPTURING))
 
 

@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "/": ("ttc.importers.tf", "import_saved_model"),
     }
 )
-"""By suffix, `/` for a folder: the module that imports such files, loaded when one is met, and its function."""
+"""The module that imports files of a suffix (`/` for a folder), loaded when one is met, and its function."""
 
 
 SAVED_MODEL = "saved_model.pb"

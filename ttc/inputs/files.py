@@ -14,15 +14,15 @@ from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.runtime.atomic_file import check_replaceable, replacing
 
 STDOUT = Path("-")
-"""Stands for standard output where a command can write there."""
+"""The path that stands for standard output where a command can write there."""
 MAX_CONFIG_BYTES = 1 << 22
-"""Largest TOML file that is read."""
+"""The largest TOML file that is read, in bytes."""
 MAX_CONFIG_DEPTH = 64
-"""Deepest that keys of one may nest."""
+"""The most keys of a TOML file nested in each other."""
 
 
 def require_input(path: Path) -> Path:
-    """The path of a file that can be read.  Raises E0102."""
+    """Return the path of a file that can be read. Raises E0102."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -40,7 +40,7 @@ def require_model(path: Path) -> Path:
 
 
 def require_output(path: Path, source: Path | None = None) -> Path:
-    """The path of a file that can be written: its folder exists, and it is new or a regular file other than the source.  Raises E0103."""
+    """Return the path of a file that can be written: new in a folder that exists, or a regular file other than the source. Raises E0103."""
     if path == STDOUT:
         raise Error("E0103", "cannot write -: this goes into a file", hint="name a file; ./- for one that is called so")
     check_replaceable(path)
@@ -97,7 +97,7 @@ def _deep_line(text: str) -> int | None:
 
 
 def rules_table(path: Path, key: str, kind: str) -> Any:
-    """What a TOML file of rules holds under that key.  kind: of rules.  Raises E0101, also for a file of other tables alone, E0102."""
+    """Return what a TOML file of rules holds under a key.  kind: of rules. Raises E0101, also for a file of other tables alone, E0102."""
     tables = read_config(path)
     if tables and key not in tables:
         hint = nearest(next(iter(tables)), [key])

@@ -47,7 +47,7 @@ class InputValue:
 
     @staticmethod
     def of(name: str, array: NDArray) -> InputValue:
-        """Raises ValueError for elements that are no numbers."""
+        """Return the value of an input. Raises ValueError for elements that are no numbers."""
         if array.dtype.kind not in "iubfcV":
             raise ValueError(f"its elements are {array.dtype}, which are no numbers")
         dtype = array.dtype.newbyteorder("=")
@@ -84,7 +84,9 @@ def values_of(given: Sequence[InputValue]) -> dict[str, NDArray | None]:
 
 
 def recorded_values(module: ModuleOp) -> dict[str, NDArray | None]:
-    """The values that a module was made for, as its attributes record them, so that its model can be imported again.  Raises E0302."""
+    """Return the values that a module was made for, as its attributes record them, so that its model can be imported again. Raises
+    E0302.
+    """
     items = module_attr(module, "item_inputs") or ()
     if not isinstance(items, tuple) or any(tuple(map(type, row)) != (str, tuple, str) for row in items):
         raise Error("E0302", 'ttc.item_inputs does not hold rows like ["s[0]", array<i64: 3>, "float32"]')
@@ -129,7 +131,7 @@ def _values(name: Any, value: Any) -> list[InputValue]:
 
 
 def read_examples(files: Sequence[str], bundle: Path | None) -> dict[str, NDArray]:
-    """Example arrays by input name, as far as a compilation looks at them: shapes and types, and what few integers hold.
+    """Return example arrays by input name, as far as a compilation looks at them: shapes and types, and what few integers hold.
 
     Args:
         files: `NAME=FILE.npy` texts.

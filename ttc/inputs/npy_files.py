@@ -31,7 +31,7 @@ _HEADERS = {(1, 0): (2, np.lib.format.read_array_header_1_0), (2, 0): (4, np.lib
 
 
 def read_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran order, and dtype; nothing is unpickled, and no more read than a header of honest length.
+    """Return shape, whether in Fortran order, and dtype; nothing is unpickled, and no more read than a header of honest length.
 
     where: name of the file, for messages.  Raises E0801.
     """
@@ -64,7 +64,7 @@ def fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 
 def read_array(path: Path, argument: Argument) -> NDArray:
-    """An array of a .npy file, checked against the signature before its data is read.  Raises E0102, E0801."""
+    """Return the array of a .npy file, checked against the signature before its data is read. Raises E0102, E0801."""
     require_input(path)
     try:
         with path.open("rb") as file:
@@ -87,7 +87,7 @@ def reading_bundle(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def read_bundle(path: Path, known: Mapping[str, Argument]) -> dict[str, NDArray]:
-    """Arrays of an .npz file by input name, each checked before its data is read.  Raises E0102, E0801."""
+    """Return arrays of an .npz file by input name, each checked before its data is read. Raises E0102, E0801."""
     found: dict[str, NDArray] = {}
     with reading_bundle(path) as archive:
         for info in archive.infolist():
@@ -124,7 +124,7 @@ def _read_stream(stream: IO[bytes], argument: Argument, where: str, size_bytes: 
 
 
 def draw(argument: Argument, generator: np.random.Generator) -> NDArray:
-    """Standard normal numbers; zeros and ones for integers, so that indices of any table and masks are both in range; or as text."""
+    """Return standard normal numbers; for integers zeros and ones, which both suit indices of any table and masks; or text."""
     if -1 in argument.shape:
         raise Error("E0801", f"the shape of input '{argument.name}' depends on data: it must be given")
     dtype = dtype_of(argument)

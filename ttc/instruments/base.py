@@ -11,7 +11,7 @@ from ttc.options import STAGES
 from ttc.passes.base import Watcher
 
 NATIVE = "native"
-"""Where the steps of the native engine stand among the stages: behind the last one."""
+"""The name of the place of the native engine's steps among the stages: behind the last one."""
 
 
 class PassWatcher(Watcher):
@@ -49,7 +49,7 @@ def following(stage: str) -> str:
 
 
 class PassPattern:
-    """`fuse-*`, `canonicalize@3` (its third run), `tile` (all passes of a stage): which runs of passes are meant.  Raises E0101."""
+    """A pattern of runs of passes: `fuse-*`, `canonicalize@3` (its third run), `tile` (all passes of a stage). Raises E0101."""
 
     def __init__(self, text: str) -> None:
         self.name, at, number = text.partition("@")
@@ -58,7 +58,7 @@ class PassPattern:
             raise Error("E0101", f"pattern of passes '{text[:80]}': a number from 1 follows '@'")
 
     def matches(self, name: str, stage: str, times: int) -> bool:
-        """Return whether the run of a pass, the so many-th one, is meant."""
+        """Return whether the pattern means a pass in its run of that number."""
         return (fnmatchcase(name, self.name) or stage == self.name) and self.times in (None, times)
 
     def require_known(self) -> PassPattern:

@@ -12,7 +12,7 @@ from ttc.passes.base import Instrument
 
 
 def chosen_instruments(options: DebugOptions, say: Callable[[str], None], *, partial: bool = False) -> list[Instrument]:
-    """Instruments in the order in which they must watch: what refuses rewrites first, what writes reports last.
+    """Return instruments in the order in which they must watch: what refuses rewrites first, what writes reports last.
 
     Args:
         say: takes texts of any number of lines.
@@ -37,7 +37,7 @@ def chosen_instruments(options: DebugOptions, say: Callable[[str], None], *, par
 def step_instruments(
     options: WatchOptions, say: Callable[[str], None], *, locations: bool = False, partial: bool = False
 ) -> list[PassWatcher]:
-    """Instruments that can watch passes as well as steps of the native engine, in the order in which they must watch.
+    """Return instruments that can watch passes as well as steps of the native engine, in the order in which they must watch.
 
     Args and Raises: as for `chosen_instruments`; locations: print source names of ops with the IR.
     """

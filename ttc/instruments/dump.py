@@ -22,7 +22,7 @@ INDEX = "index.json"
 
 
 class Dump(PassWatcher):
-    """`DIR/02.tile/003.fuse-eltwise.mlir`: one file a pass, numbered in the order of execution; weights are named, never written.
+    """Writes `DIR/02.tile/003.fuse-eltwise.mlir`: one file a pass, numbered in the order of execution; weights are named, never written.
 
     Compilation can go on from every file, except that of a pass that failed (`003.fuse-eltwise.failed.mlir`).  A pass that changed
     nothing leaves a link to the file before it, so that a folder of links shows at once where work was done.  What an earlier dump left

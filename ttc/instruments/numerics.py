@@ -36,7 +36,7 @@ class Bound:
     rtol: float | None = None
 
     def keeps(self, found: Comparison) -> bool:
-        """Return whether the figures are within it."""
+        """Return whether the figures are within the bound."""
         return found.within if self.rtol is None else found.relative_l2 <= self.rtol
 
 
@@ -103,7 +103,7 @@ class NumericCheck(PassWatcher):
 
 
 def evaluated(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[str, Arrays] | str:
-    """Return what a module computes; why it cannot be evaluated, if a pass has left it so."""
+    """Return the values that a module computes, or why it cannot be evaluated, if a pass has left it so."""
     try:
         return evaluate(unit, inputs)
     except MemoryError:
@@ -114,7 +114,7 @@ def evaluated(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]]) -> dict[s
 
 
 def comparisons(now: Mapping[str, Arrays], then: Mapping[str, Arrays], bound: Bound) -> Iterator[tuple[str, Comparison]]:
-    """Figures of every output that there was, by name; with the program's name if there are several.
+    """Return the figures of every output that there was, by name; with the program's name if there are several.
 
     One that is gone, or has another number of elements, is infinitely far off.
     """

@@ -10,7 +10,7 @@ from ttc.instruments.base import PassPattern, PassWatcher
 
 
 class Printing(PassWatcher):
-    """Calls `say` with a heading and the module: before passes, and after those that changed it.
+    """Prints the IR: calls `say` with a heading and the module before passes, and after those that changed it.
 
     Args:
         before, after: which passes.

@@ -9,7 +9,7 @@ from ttc.passes.base import Watcher
 
 
 class PassProgress(Watcher):
-    """Calls `show` with a line about each pass before it runs, and after each stage."""
+    """Says which pass is running: calls `show` with a line about each pass before it runs, and after each stage."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self.show = show

@@ -11,7 +11,7 @@ from ttc.passes.base import Watcher
 
 
 class Remarks(PassWatcher):
-    """Calls `say` with `remark: NODE: PASS: missed: why` for every remark, in order.
+    """Prints remarks: calls `say` with `remark: NODE: PASS: missed: why` for every remark, in order.
 
     patterns: of the passes whose remarks count; none: of all.
     """
@@ -27,7 +27,7 @@ class Remarks(PassWatcher):
 
 
 class Warnings(Watcher):
-    """Calls `say` with those remarks alone that are warnings: what the user wrote has no effect."""
+    """Prints remarks that are warnings, that what the user wrote has no effect, by calls of `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -38,7 +38,9 @@ class Warnings(Watcher):
 
 
 def remark_text(remark: Remark) -> str:
-    """One line, and one more for each entry of a figure that is a list; of several source names the first and how many more there are."""
+    """Return a remark on one line, and one more for each entry of a figure that is a list; of several source names the first and the number
+    of others.
+    """
     first, *others = remark.location or ("?",)
     more = f" (+{len(others)})" if others else ""
     figures = "".join(f" {name}={value}" for name, value in remark.data.items() if not isinstance(value, list))

@@ -9,11 +9,11 @@ from ttc.dialects.core.watching import Subject
 from ttc.passes.base import Unit, Watcher
 
 OPTIONS = "ttc.options"
-"""What a module was compiled with, which the text leaves out: it is compiled anew, for another machine and other formats."""
+"""Attributes for options of a compilation, which the text leaves out: it is compiled anew, for another machine and other formats."""
 
 
 class StageText(Watcher):
-    """Keeps what the module is at the end of a stage, as text without the options of its compilation."""
+    """Keeps the module at the end of a stage as text without the options of its compilation."""
 
     def __init__(self, stage: str) -> None:
         self.stage, self.text = stage, ""

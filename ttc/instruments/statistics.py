@@ -9,7 +9,7 @@ from ttc.instruments.base import PassWatcher
 
 
 class Statistics(PassWatcher):
-    """How often each named rewrite of each pass happened, over all runs of the pass.
+    """Counts how often each named rewrite of each pass happened, over all runs of the pass.
 
     Attributes: counts: by (stage, pass, rewrite), in the order in which they first happened.
     """
@@ -23,5 +23,5 @@ class Statistics(PassWatcher):
             self.counts[self.stage, pass_.name, name] += count
 
     def rows(self) -> list[tuple[str, str, str, int]]:
-        """(stage, pass, rewrite, count), of rewrites that happened."""
+        """Return (stage, pass, rewrite, count), of rewrites that happened."""
         return [(*key, count) for key, count in self.counts.items() if count]

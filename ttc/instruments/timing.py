@@ -14,7 +14,7 @@ from ttc.passes.base import Watcher
 
 @record
 class PassTime:
-    """One run of a pass.
+    """The time of one run of a pass.
 
     Args:
         name: of the pass.
@@ -36,7 +36,7 @@ class PassTime:
 
 @record
 class StageTime:
-    """One stage.  ops: in the module at its end; start, seconds: wall clock, verification and watching included."""
+    """The time of one stage.  ops: in the module at its end; start, seconds: wall clock, verification and watching included."""
 
     stage: str
     ops: int
@@ -51,7 +51,7 @@ class StageTime:
 
 @record(frozen=False)
 class Timing(Watcher):
-    """Times of all stages, in order.  The clock of a stage starts where the one before it ended.
+    """Measures the times of all stages, in order. The clock of a stage starts where the one before it ended.
 
     count_ops: count ops around every pass, which takes time itself.
     """
@@ -96,12 +96,12 @@ class TimeRow:
 
     @property
     def microseconds_per_op(self) -> float | None:
-        """Microseconds of the total time for each op that went in; None if ops were not counted."""
+        """The microseconds of the total time for each op that went in; None if ops were not counted."""
         return None if self.ops_before is None else self.total_seconds * 1e6 / max(self.ops_before, 1)
 
 
 def time_tree(stages: Sequence[StageTime]) -> Iterator[TimeRow]:
-    """Stages, below them their passes and the time between these (verification, watching), below passes their parts."""
+    """Return stages, below them their passes and the time between these (verification, watching), below passes their parts."""
     for stage in stages:
         passes = sum(p.seconds for p in stage.passes)
         came_in = stage.passes[0].ops_before if stage.passes else stage.ops

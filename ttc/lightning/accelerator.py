@@ -18,7 +18,7 @@ from ttc.process.platform import require_supported
 from ttc.runtime.devices import VARIABLE, visible_devices
 
 NAME = "ttc"
-"""Name of the accelerator in Lightning's table, as which `Trainer(accelerator=...)` takes it."""
+"""The name of the accelerator in Lightning's table, as which `Trainer(accelerator=...)` takes it."""
 
 
 class TTCAccelerator(Accelerator):

@@ -59,7 +59,7 @@ READ = {
 
 @record(eq=False)
 class DeepSpeedConfig:
-    """What a configuration asks for.
+    """The settings that a configuration asks for.
 
     Args:
         stage: of sharding, 0 to 3.
@@ -98,7 +98,7 @@ class DeepSpeedConfig:
             trainer.gradient_clip_val = self.clipping
 
     def stands_in(self) -> bool:
-        """Return whether the configuration has an optimizer, or rates, for models that lack them."""
+        """Return whether the configuration has an optimizer, or rates, for models without them."""
         return self.optimizer is not None or self.scheduler is not None
 
     def optimizers(self, module: LightningModule) -> Any:

@@ -65,14 +65,14 @@ class PipelineStrategy(MeshStrategy):
 
     @property
     def runner(self) -> Runner:
-        """What runs the stages.  Raises E0101 before a Trainer has begun."""
+        """The runner of the stages. Raises E0101 before a Trainer has begun."""
         if self._runner is None:
             raise Error("E0101", "no stages have been made yet", hint="they are when the Trainer begins")
         return self._runner
 
     @property
     def distributed_sampler_kwargs(self) -> dict[str, Any]:
-        """Rows are divided among replicas: all processes of a pipeline get the same."""
+        """Return how rows are divided, which is among replicas: all processes of a pipeline get the same."""
         return {"num_replicas": self._replicas, "rank": self.mesh.coordinate("data")}
 
     def sizes(self) -> dict[str, int]:

@@ -27,7 +27,7 @@ SHARDINGS = {"FULL_SHARD": 3, "SHARD_GRAD_OP": 2, "HYBRID_SHARD": 3, "NO_SHARD":
 
 
 class CutModule(nn.Module):
-    """What hooks of PyTorch's engines are put around, so that the model stays of its own class."""
+    """The module that hooks of PyTorch's engines are put around, so that the model stays of its own class."""
 
     def __init__(self, model: LightningModule) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class ShardedStrategy(MeshStrategy):
 
     @property
     def stage(self) -> int:
-        """What is shared, as a number."""
+        """The stage of sharding as a number."""
         return self._sharding.stage
 
     def setup(self, trainer: Trainer) -> None:

@@ -27,14 +27,14 @@ class MeshStrategy(DDPStrategy):
 
     @property
     def mesh(self) -> Mesh:
-        """The processes.  Raises E0101 before they have come together."""
+        """The mesh of the processes. Raises E0101 before they have come together."""
         if self._mesh is None:
             raise Error("E0101", "processes have not come together yet", hint="they do when the Trainer begins")
         return self._mesh
 
     @property
     def module(self) -> LightningModule:
-        """The model.  Raises E0101 before a Trainer has one."""
+        """The model that is trained. Raises E0101 before a Trainer has one."""
         if self.lightning_module is None:
             raise Error("E0101", "there is no model yet", hint="it is there when the Trainer begins")
         return self.lightning_module
@@ -48,7 +48,7 @@ class MeshStrategy(DDPStrategy):
 
     @property
     def target(self) -> str | None:
-        """What the accelerator compiles for; None: PyTorch runs the model."""
+        """The target that the accelerator compiles for; None: PyTorch runs the model."""
         return getattr(self.accelerator, "options", {}).get("target")
 
     def setup_distributed(self) -> None:

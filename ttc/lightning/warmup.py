@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error, nearest
 
 _RISING = {"warmup_min_lr": 0.0, "warmup_max_lr": 0.001, "warmup_num_steps": 1000, "warmup_type": "log"}
 SCHEDULERS: dict[str, dict[str, Any]] = {"WarmupLR": _RISING, "WarmupDecayLR": {**_RISING, "total_num_steps": None}}
-"""Options of each schedule, with what they are by default; None: there is none."""
+"""The options of each schedule, with their defaults; None: there is none."""
 
 
 def factor(kind: str, options: Mapping[str, Any], where: str | None = None) -> Callable[[int], float]:

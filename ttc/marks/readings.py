@@ -55,12 +55,12 @@ class ProbeReading:
 
 
 Sink: TypeAlias = "Callable[[ProbeReading], None] | str | os.PathLike[str]"
-"""What gets readings: `print`, a function, or the path of a file that lines are added to."""
+"""Takes readings: `print`, a function, or the path of a file that lines are added to."""
 
 
 @record(slots=True)
 class Watch:
-    """What is done with the readings of a probe.
+    """The watch on a probe: what is done with its readings.
 
     Args:
         sink: that gets them.
@@ -91,7 +91,7 @@ _PLACE: ContextVar[Mapping[str, int]] = ContextVar("place", default=_NOWHERE)
 
 @contextmanager
 def reading_at(**place: int) -> Iterator[None]:
-    """Let readings in PyTorch itself, meanwhile, say their microbatch and stage."""
+    """Let readings in PyTorch itself, inside the block, say their microbatch and stage."""
     before = _PLACE.set(place)
     try:
         yield

@@ -10,7 +10,7 @@ import torch
 import torch.fx.traceback as fx_traceback
 
 KEY = "ttc_recompute"
-"""Under what a node of an exported graph has the name of its part, in `meta["custom"]`."""
+"""The key in `meta["custom"]` under which a node of an exported graph has the name of its part."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -13,7 +13,7 @@ import torch.fx.traceback as fx_traceback
 from ttc.dialects.core.errors import Error
 
 KEY = "ttc_stage"
-"""Under what a node of an exported graph has its stage, in `meta["custom"]`."""
+"""The key in `meta["custom"]` under which a node of an exported graph has its stage."""
 _BEGUN: list[int] = []
 """Stages in the order in which the last export has begun them."""
 F = TypeVar("F", bound=Callable[..., Any])

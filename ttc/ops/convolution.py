@@ -14,7 +14,9 @@ from ttc.ops.tracing import Operand, Tensor, made
 
 Sizes: TypeAlias = "int | Sequence[int]"
 Padding: TypeAlias = "int | str | Sequence[int]"
-"""Padding is a number for all sides, one a dimension, all beginnings and then all ends, or `same` (odd ones end more) or `valid`."""
+"""The padding of windows: a number for all sides, one a dimension, all beginnings and then all ends, or `same` (odd ones end more) or
+`valid`.
+"""
 _RULES = {"same": "SAME_UPPER", "valid": "VALID"}
 
 

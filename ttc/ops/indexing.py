@@ -16,7 +16,7 @@ from ttc.ops.tracing import Operand, Tensor, made, made_all
 
 
 def indexed(b: Builder, x: SSAValue, key: Sequence[Any]) -> SSAValue:
-    """x[key] with integers, slices, `...` and None, as numpy has it.  Raises E0402."""
+    """Return x[key] with integers, slices, `...` and None, as numpy has it. Raises E0402."""
     shape, real = b.shape(x), [k for k in key if k is not None and k is not Ellipsis]
     if any(not isinstance(k, int | slice) or isinstance(k, bool) for k in real) or len(real) > len(shape):
         raise Error("E0402", f"{b.spec(x)} takes integers, slices, ... and None", hint="ttc.ops.gather takes a tensor of places")
@@ -87,12 +87,12 @@ def split(x: Operand, sizes: int | Sequence[int], axis: int = 0, *, name: str | 
 
 
 def gather(x: Operand, indices: Operand, axis: int = 0, *, name: str | None = None) -> Tensor:
-    """Return x at places of one dimension, which the shape of the indices, integers, stands for then.  Raises E0403, E0412."""
+    """Return x at places of one dimension, in whose place the shape of the indices, integers, stands. Raises E0403, E0412."""
     return made("gather", name, [x, indices], lambda b, x, i: b.nn("gather", x, i, axis=axis_in(axis, b.rank(x))))
 
 
 def gather_elements(x: Operand, indices: Operand, axis: int = 0, *, name: str | None = None) -> Tensor:
-    """Return, for each index, the element of x at its own place but for that along the axis.  Raises E0401, E0403, E0412."""
+    """Return, for each index, the element of x at the index's own place, but along the axis at the index. Raises E0401, E0403, E0412."""
     return made("gather_elements", name, [x, indices], lambda b, x, i: b.nn("gather_elements", x, i, axis=axis_in(axis, b.rank(x))))
 
 

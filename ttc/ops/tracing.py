@@ -38,7 +38,7 @@ class Trace:
 
     @contextmanager
     def within(self, name: str) -> Iterator[None]:
-        """Ops made inside belong to the submodule of that name; empty for the outermost module."""
+        """Let ops made inside the block belong to the submodule of that name; empty for the outermost module."""
         self._scope.append(name)
         try:
             yield
@@ -85,11 +85,11 @@ class Arithmetic(ABC):
     @property
     @abstractmethod
     def dtype(self) -> np.dtype:
-        """The type of its elements, as numpy has it."""
+        """The type of the elements, as numpy has it."""
 
     @abstractmethod
     def value_in(self, trace: Trace) -> SSAValue:
-        """Return its value in a trace.  Raises E0207 if it has none there."""
+        """Return the value in a trace. Raises E0207 if there is none."""
 
     def __getitem__(self, key: Any) -> Tensor:
         from ttc.ops.indexing import indexed
@@ -115,23 +115,23 @@ class Tensor(Arithmetic):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements of each dimension; -1 where data decide."""
+        """The elements along each dimension; -1 where data decide."""
         return self._trace.builder.spec(self._ssa).shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of its elements, as numpy has it."""
+        """The type of the elements, as numpy has it."""
         return self._trace.builder.dtype(self._ssa)
 
     def value_in(self, trace: Trace) -> SSAValue:
-        """Return its value in the trace that it belongs to.  Raises E0207 for another."""
+        """Return the value in the trace that it belongs to. Raises E0207 for another trace."""
         if self._trace is not trace:
             raise Error("E0207", f"{self!r} is of another trace", hint="a tensor lives as long as the call of forward that made it")
         return self._ssa
 
     @property
     def ndim(self) -> int:
-        """The number of its dimensions."""
+        """The number of the tensor's dimensions."""
         return self._trace.builder.rank(self._ssa)
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class Tensor(Arithmetic):
 
 
 Operand: TypeAlias = "Tensor | Any"
-"""What ops take: tensors of the trace, parameters, arrays (which become constants), and numbers, which take the dtype of the others."""
+"""An operand of ops: tensors of the trace, parameters, arrays (which become constants), and numbers, which take the dtype of the others."""
 Rule: TypeAlias = "Callable[..., SSAValue]"
 
 
@@ -244,7 +244,7 @@ def _value(trace: Trace, x: Operand | None, dtype: np.dtype) -> SSAValue | None:
 
 
 def line() -> str:
-    """`file:line` of the innermost line of a program outside of ttc."""
+    """Return `file:line` of the innermost line of a program outside of ttc."""
     frame = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's line
     while frame.f_back is not None and PurePath(frame.f_code.co_filename).is_relative_to(_PACKAGE):
         frame = frame.f_back

@@ -18,7 +18,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
 
 ALIGNMENT = 64
-"""Bytes at a multiple of which arrays begin."""
+"""The alignment at which arrays begin, in bytes."""
 _TYPES = {str(np.dtype(item.array_dtype)): np.dtype(item.array_dtype) for item in FORMATS.values()}
 
 

@@ -16,7 +16,7 @@ SLICE_SECONDS = 0.02
 
 
 class Stopped(BaseException):
-    """Takes a worker out of its work, which has ended elsewhere."""
+    """Raised to take a worker out of its work, which has ended elsewhere."""
 
 
 class Board:
@@ -72,7 +72,7 @@ class Board:
 
     @property
     def waiting(self) -> int:
-        """How many workers wait for others, or for the caller; without those that could go on."""
+        """Return how many workers wait for others, or for the caller; without those that could go on."""
         with self.changed:
             return sum(not ready() for ready, _ in self._waiting.values())
 

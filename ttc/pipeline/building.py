@@ -105,7 +105,7 @@ def check_optimizer(plans: Sequence[GivenStage], optimizer: Any, scheduler: Any,
 
 
 def check_taps(taps: Mapping[str, Sequence[str]], plans: Sequence[GivenStage]) -> dict[str, tuple[str, ...]]:
-    """Return names to tap by stage.  Raises E0206 for stages that there are not."""
+    """Return names to tap by stage. Raises E0206 for stages that do not exist."""
     names = [plan.name for plan in plans]
     for name in taps:
         if name not in names:

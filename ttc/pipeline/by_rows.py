@@ -115,7 +115,7 @@ class StagedUpdates:
 
     @property
     def first(self) -> StagedUpdates:
-        """What makes the updates: itself."""
+        """The maker of single updates: these updates themselves."""
         return self
 
     def update(self, rows: Mapping[str, NDArray[Any]], hyper: Mapping[str, float], *, separate: bool) -> list[list[Outcome]]:
@@ -204,7 +204,7 @@ class StageOptimizers:
 
     @property
     def of_stages(self) -> Any:
-        """What a pipeline takes as the optimizer of its stages."""
+        """Return the optimizers that a pipeline takes for its stages."""
         return self._part if is_torch_optimizer(self.whole) else self.whole
 
     def _part(self, parameters: Iterable[Any]) -> Any:

@@ -43,7 +43,7 @@ class Runs(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up what it holds."""
+        """Give up all that the session holds."""
         ...
 
 
@@ -95,7 +95,7 @@ class CompiledStage:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has parameters that have gradients."""
+        """Whether the stage has parameters that have gradients."""
         return bool(self._sums)
 
     def outputs_for(self, inputs: Arrays) -> Arrays:
@@ -168,7 +168,7 @@ class CompiledStage:
     # ---- values --------------------------------------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, NDArray[Any]]:
-        """Return copies of the parameters by name, without those of which the program holds derived tensors alone."""
+        """Return copies of the parameters by name, without those that only derived tensors are stored of."""
         return self.session.parameters()
 
     def buffers(self) -> dict[str, NDArray[Any]]:
@@ -186,13 +186,13 @@ class CompiledStage:
         return dict(self._tapped)
 
     def check(self) -> None:
-        """Raise E0811 if the process that it runs in has ended."""
+        """Raise E0811 if the process that the stage runs in has ended."""
         check = getattr(self.session, "check", None)
         if check is not None:
             check()
 
     def close(self) -> None:
-        """Give up memory, and the process that it runs in."""
+        """Give up memory, and the process that the stage runs in."""
         self.session.close()
 
     # ---- inside --------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from ttc.dialects.core.errors import Error
 from ttc.pipeline.board import Board, Stopped
 
 JOIN_SECONDS = 10.0
-"""How long the end of a thread is awaited that computes one microbatch."""
+"""How many seconds the end of a thread is awaited that computes one microbatch."""
 Job = Callable[[], None]
 
 

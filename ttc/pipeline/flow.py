@@ -65,7 +65,7 @@ class Flow:
 
     @property
     def waiting(self) -> int:
-        """Microbatches that have gone forward in training, and not back."""
+        """The microbatches that have gone forward in training, and not back."""
         return self._forwarded - self._returned
 
     # ---- runs that the caller waits for --------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class Flow:
                     raise
 
     def of(self, stage: str | None, what: Callable[[Stage], dict[str, NDArray[Any]]]) -> dict[str, Any]:
-        """Ask all stages for something, and return it by stage; or one stage.  Raises E0206 for an unknown stage."""
+        """Return the answers of all stages by stage, or the answer of one stage. Raises E0206 for an unknown stage."""
         self.settle()
         return {which.name: what(which) for which in self.stages} if stage is None else what(self.named(stage))
 

@@ -29,7 +29,7 @@ from ttc.train.host import taken
 from ttc.train.updates import BACKWARD, GRADIENT, LOSS_COUNT, LOSS_SUM
 
 OUTPUT = "output"
-"""The loss of a pipeline whose last stage gives it."""
+"""The name of the loss of a pipeline whose last stage gives the loss."""
 
 
 @record(slots=True)
@@ -50,7 +50,7 @@ class LossValue:
 
     @property
     def divisor(self) -> float:
-        """What sums of gradients are divided by: at least a little, as they are 0 where no row counts."""
+        """The number that sums of gradients are divided by: at least a little, as they are 0 where no row counts."""
         return 1.0 if self.count is None else max(self.count, 1e-30)
 
     @property
@@ -83,7 +83,7 @@ class Accumulated:
 
     @property
     def value(self) -> LossValue:
-        """The loss of all of them.  Raises E0801 if there are none."""
+        """Return the loss of all these microbatches. Raises E0801 if there are none."""
         if self._value is None:
             raise Error("E0801", "there are no accumulated gradients", hint="call forward and backward first")
         return self._value
@@ -98,7 +98,7 @@ class Head(Protocol):
 
     @property
     def targets(self) -> int | None:
-        """How many arrays it takes beside the outputs; None where that is not known."""
+        """How many arrays the loss takes beside the outputs; None where that is not known."""
         ...
 
     def backward(self, outputs: Arrays, targets: Arrays) -> tuple[LossValue, Cotangents]:
@@ -107,7 +107,7 @@ class Head(Protocol):
 
 
 def head_of(loss: Any, device: Device) -> Head:
-    """Return what computes a loss.
+    """Return the head that computes a loss.
 
     Args:
         loss: `output` for a last stage that gives it; text, a record of `ttc.losses`, a module of torch.nn, or any function of outputs and
@@ -139,7 +139,7 @@ def _is_module(loss: Any) -> bool:
 
 
 class GivenLoss:
-    """The loss is the one output of the last stage: a number, of which each microbatch counts as much."""
+    """A loss that is the one output of the last stage: a number, of which each microbatch counts as much."""
 
     targets = 0
 

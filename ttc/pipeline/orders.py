@@ -28,7 +28,7 @@ class StageWork:
     microbatch: int
 
     def needs(self, stages: int) -> tuple[StageWork, ...]:
-        """Return what must be done before: the stage before it, or behind it on the way back, and its own forward pass."""
+        """Return the works that must be done first: of the stage before, or behind it on the way back, and the stage's own forward pass."""
         before = self.stage + 1 if self.backward else self.stage - 1
         found = (StageWork(before, self.backward, self.microbatch),) if 0 <= before < stages else ()
         return (*found, StageWork(self.stage, False, self.microbatch)) if self.backward else found
@@ -103,7 +103,7 @@ SCHEDULES: dict[str, Callable[[int, int, int], Order]] = {
     "1f1b": _one_forward_one_backward,
     "interleaved": _interleaved,
 }
-"""By the name that users give; each takes devices, microbatches, and stages of a device."""
+"""Schedules by the names that users give; each takes devices, microbatches, and stages of a device."""
 
 
 def order_of(schedule: str, devices: int, microbatches: int, chunks: int = 1) -> Order:
@@ -164,7 +164,7 @@ def stages_of(order: Order) -> int:
 
 
 def most_held(order: Order) -> tuple[int, ...]:
-    """Return how many microbatches each stage holds at most between their forward and their backward pass: the room that a stash needs."""
+    """Return the most microbatches that each stage holds between their forward and their backward pass: the room that a stash needs."""
     most, held = [0] * stages_of(order), [0] * stages_of(order)
     for works in order:
         for work in works:

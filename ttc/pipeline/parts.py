@@ -84,7 +84,9 @@ class Joints:
         return {name: value for name, value in outputs.items() if name not in names}
 
     def take(self, chip: int, entry: model.Program, *, timeout: float) -> dict[str, NDArray]:
-        """The inputs of a program of a chip's part that other parts give.  Raises E0804 if one does not come within `timeout` seconds."""
+        """Return the inputs of a program of a chip's part that other parts give. Raises E0804 if one does not come within `timeout`
+        seconds.
+        """
         names = {argument.name for argument in entry.arguments}
         found: dict[str, NDArray] = {}
         for joint, queue in self._waiting.items():

@@ -27,7 +27,8 @@ from ttc.pipeline.whole import Whole, is_whole, pairs_of
 from ttc.train.host import HostModel, taken
 
 MODES = ("sequential", "threads", "processes")
-"""How stages run: all in the caller's thread, each in a thread of its own, or each compiled one in a process of its own, too."""
+"""The ways in which stages run: all in the caller's thread, each in a thread of its own, or each compiled one in a process of its own, too.
+"""
 
 
 class Pipeline:
@@ -114,7 +115,7 @@ class Pipeline:
 
     @property
     def stages(self) -> list[str]:
-        """Names of the stages, in order."""
+        """The names of the stages, in order."""
         return [plan.name for plan in self._plans]
 
     # ---- pushing -------------------------------------------------------------------------------------------------------------------

@@ -29,9 +29,9 @@ from ttc.runtime.arguments import inputs_of, outputs_of
 from ttc.runtime.program import Program
 
 START_SECONDS = 120.0
-"""How long a process may take to load its archive."""
+"""How many seconds a process may take to load its archive."""
 END_SECONDS = 2.0
-"""How long a process may take to end before it is killed."""
+"""How many seconds a process may take to end before it is killed."""
 _RUNS = (
     "import sys; sys.path[:] = {path!r}; from ttc.pipeline.served import main; main({socket}, {memory}, {size}, {archive!r}, {options!r})"
 )

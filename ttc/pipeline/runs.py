@@ -14,7 +14,7 @@ from ttc.pipeline.queues import Queue, Sink, put_into
 from ttc.pipeline.stage import Arrays, Cotangents, Stage
 
 LINK_ROOM = 2
-"""Microbatches that may wait between two stages that run concurrently; with one thread it is any number."""
+"""The most microbatches that wait between two stages that run concurrently; with one thread any number may."""
 
 
 class Links:

@@ -1,4 +1,4 @@
-"""What the process of a stage does: load an archive, and run its programs for the pipeline, until that is gone."""
+"""The process of a stage: it loads an archive, and runs its programs for the pipeline, until that is gone."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ttc.train.host import taken
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
 """Inputs or outputs of a stage for one microbatch, in order."""
 Cotangents: TypeAlias = "tuple[NDArray[Any] | None, ...]"
-"""Gradients of outputs or inputs of a stage; None where there is none, as for integers."""
+"""Gradients of outputs or inputs of a stage; None for a tensor without one, such as integers."""
 
 
 class Stage(Protocol):
@@ -24,7 +24,7 @@ class Stage(Protocol):
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has parameters that have gradients."""
+        """Whether the stage has parameters that have gradients."""
         ...
 
     def forward(self, number: int, inputs: Arrays, *, training: bool) -> Arrays:
@@ -68,11 +68,11 @@ class Stage(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise E0811 if the process that it runs in has ended."""
+        """Raise E0811 if the process that the stage runs in has ended."""
         ...
 
     def close(self) -> None:
-        """Give up memory, and the process that it runs in."""
+        """Give up memory, and the process that the stage runs in."""
         ...
 
 

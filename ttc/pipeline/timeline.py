@@ -43,12 +43,12 @@ class Timeline:
 
     @property
     def idle(self) -> tuple[float, ...]:
-        """Time that each device waits."""
+        """Return the time that each device waits."""
         return tuple(self.length - busy for busy in self.busy)
 
     @property
     def bubble(self) -> float:
-        """The share of the time of all devices in which they wait, from 0 to 1."""
+        """Return the share of the time of all devices in which they wait, from 0 to 1."""
         total = self.length * len(self.busy)
         return 1 - sum(self.busy) / total if total else 0.0
 

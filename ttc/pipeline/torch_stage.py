@@ -52,7 +52,7 @@ class TorchStage:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has parameters that have gradients."""
+        """Whether the stage has parameters that have gradients."""
         return bool(self._trained())
 
     def outputs_for(self, inputs: Arrays) -> Arrays:
@@ -140,7 +140,7 @@ class TorchStage:
         return dict(self._tapped)
 
     def check(self) -> None:
-        """Do nothing: it runs in this process."""
+        """Do nothing: the stage runs in this process."""
 
     def close(self) -> None:
         """Give the modules back the mode that they had, and let go of gradients."""

@@ -34,7 +34,7 @@ class Bounds:
     pcc: float
 
     def hold(self, found: Comparison) -> bool:
-        """Say whether a comparison keeps them."""
+        """Return whether a comparison keeps the bounds."""
         near = found.max_abs <= self.max_abs * found.scale
         # the relative error of what is all but zero says nothing: rounding alone makes it large
         close = found.relative_l2 <= self.relative_l2 or found.max_abs <= self.max_abs * 1e-2
@@ -66,7 +66,7 @@ class Verify:
 
     @staticmethod
     def of(value: Any) -> Verify | None:
-        """Return what a user means: True, a reference by name, or all of it; None for False and None.  Raises E0101."""
+        """Return the settings that a user means: True, a reference by name, or all of it; None for False and None. Raises E0101."""
         found = value if isinstance(value, Verify) else Verify(value) if isinstance(value, str) else Verify() if value is True else None
         if found is None and value not in (None, False):
             raise Error("E0101", f"verify is a {type(value).__name__}", hint=f"give {' or '.join(map(repr, REFERENCES))}, or a Verify")
@@ -122,7 +122,7 @@ class VerifiedStage:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has parameters that have gradients."""
+        """Whether the stage has parameters that have gradients."""
         return self._stage.is_trained
 
     def forward(self, number: int, inputs: Arrays, *, training: bool) -> Arrays:

@@ -24,7 +24,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Interrupts:
-    """The signals that end this process.  number: of the one that came; 0: none."""
+    """The signals that end this process.  number: of the signal that came; 0: none."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -32,13 +32,13 @@ class Interrupts:
         self._wakes = -1
 
     def take(self) -> None:
-        """From here on the signals are handled here: the process ends at once."""
+        """Handle the signals from here on: the process ends at once."""
         for number, default in _DEFAULTS.items():
             if signal.getsignal(number) == default:
                 signal.signal(number, self._handle)
 
     def begin(self) -> None:
-        """From here on the first signal is a KeyboardInterrupt, and the end of the process a little later."""
+        """Make the first signal, from here on, a KeyboardInterrupt, and the end of the process a little later."""
         self._wakes, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -49,7 +49,7 @@ class Interrupts:
         self._begun = True
 
     def end(self) -> None:
-        """From here on a signal is the end at once again: there is nothing left to interrupt."""
+        """Make a signal the end of the process at once again: there is nothing left to interrupt."""
         self._begun = False
 
     def _handle(self, number: int, frame: "FrameType | None") -> None:

@@ -18,9 +18,9 @@ from ttc.profiler.simulated import simulated_events
 from ttc.runtime.tracing import Event, Recording
 
 OURS = "ttc"
-"""Key of a trace under which stands what only we write: rank, process, events that were lost."""
+"""The key of a trace under which stands what only ttc writes: rank, process, events that were lost."""
 DEVICE_LANE = 1 << 24
-"""Threads from this number on are lanes of jobs; the system's threads have smaller ones."""
+"""The least number of threads that are lanes of jobs; the system's threads have smaller ones."""
 
 
 @record

@@ -36,7 +36,7 @@ class Profiler:
         self._recording.start()
 
     def stop(self) -> None:
-        """Record no more; `start` goes on with the same profile."""
+        """Stop recording; `start` goes on with the same profile."""
         self._recording.stop()
 
     def trace(self) -> dict[str, Any]:

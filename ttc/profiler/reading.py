@@ -13,9 +13,9 @@ from ttc.dialects.core.json_hooks import no_constant
 Trace: TypeAlias = dict[str, Any]
 """The JSON object form of the Trace Event Format."""
 MAX_BYTES = 256 << 20
-"""Largest file that is read."""
+"""The largest file that is read, in bytes."""
 MAX_CONTAINERS, MAX_COMMAS = 3 << 20, 16 << 20
-"""Brackets that open, and commas, of a file that is read: what they part takes memory by its number, not by its bytes."""
+"""The most brackets that open, and commas, of a file that is read: what they separate takes memory by its number, not by its bytes."""
 TIMED = frozenset("XBEiICnbestfP")
 """Phases of events that have a time."""
 

@@ -1,4 +1,4 @@
-"""Lanes of devices that do not stand here: the performance model says what their cores would do in each run.
+"""Lanes of devices that are not present: the performance model says what their cores would do in each run.
 
 A device has a clock of its own.  A run begins on it when the run here begins, or when the device has done the one before.
 """
@@ -12,9 +12,9 @@ from ttc.runtime.program import Program
 from ttc.runtime.tracing import Recording
 
 CHIP_PROCESS = 1 << 23
-"""Processes of a trace from this number on are chips; the system's processes have smaller ones."""
+"""The least number of processes of a trace that are chips; the system's processes have smaller ones."""
 MAX_EVENTS = 200_000
-"""Events of simulated devices in a trace; later runs are left out, and the trace says so."""
+"""The most events of simulated devices in a trace; later runs are left out, and the trace says so."""
 HOST = "host"
 
 

@@ -10,9 +10,9 @@ from ttc.profiler.reading import Trace, is_time
 
 COLUMNS = ("kind", "name", "calls", "total ms", "mean us", "share", "GFLOP/s", "GB/s")
 SHOWN_ROWS = 40
-"""Rows in the text of a summary."""
+"""The most rows in the text of a summary."""
 UNNAMED = "other"
-"""Kind of events without a category."""
+"""The kind of events without a category."""
 
 
 @record
@@ -61,7 +61,7 @@ class Summary:
     micros: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data for JSON."""
+        """Return the summary as plain data for JSON."""
         rows = [
             {
                 "kind": row.kind,

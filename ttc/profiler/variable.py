@@ -20,7 +20,7 @@ VARIABLE = "TTC_PROFILE"
 _WHOLE: list[tuple[Profiler, Path, int]] = []
 """The profile of this process, with its file and the number of the process; at most one."""
 PID = "{pid}"
-"""What stands for the number of a process in a file's name."""
+"""The text in a file's name that stands for the number of a process."""
 
 
 def begin() -> None:
@@ -74,7 +74,7 @@ def own_path(asked: str, rank: int | None, pid: int) -> Path:
 
 
 def path_of_children(asked: str) -> str:
-    """Return what the variable says in processes that this one starts."""
+    """Return the variable's value for processes that this one starts."""
     return asked if PID in asked else str(_with(asked, PID))
 
 

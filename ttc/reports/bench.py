@@ -26,12 +26,14 @@ MOST_PROFILES, PROFILE_SHARE = 20, 0.2
 STREAM_SHARE = 0.5
 """The share of the time that goes to runs as a stream."""
 JOBS = 1
-"""Thread of a trace on which jobs stand, below that of graphs."""
+"""The thread of a trace on which jobs stand, below that of graphs."""
 
 
 @record
 class Latencies:
-    """seconds: of each run, in order; warm_up: runs before them that do not count; total: seconds from the first to the end of the last."""
+    """The latencies of runs.  seconds: of each run, in order; warm_up: runs before them that do not count; total: seconds from the first to
+    the end of the last.
+    """
 
     seconds: tuple[float, ...]
     warm_up: int
@@ -39,20 +41,20 @@ class Latencies:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Least, percentiles (nearest rank), most, and mean, in seconds."""
+        """Return least, percentiles (nearest rank), most, and mean, in seconds."""
         ordered = sorted(self.seconds)
         ranks = {f"p{p}": ordered[max(math.ceil(p / 100 * len(ordered)) - 1, 0)] for p in (50, 90, 99)}
         return {"min": ordered[0], **ranks, "max": ordered[-1], "mean": statistics.fmean(ordered)}
 
     @property
     def runs_per_second(self) -> float:
-        """How many runs a second takes, one after the other."""
+        """The runs in a second, one after the other."""
         return len(self.seconds) / self.total
 
 
 @record
 class OpTime:
-    """What an op of the netlist takes: the median over runs of the sum of its jobs.
+    """The time of an op of the netlist: the median over runs of the sum of its jobs.
 
     Args:
         op: its name.  source: names in the model.  kernels: what computes it.
@@ -69,7 +71,9 @@ class OpTime:
     steps: tuple[str, ...] = ()
 
     def roof(self, machine: Roofline) -> float:
-        """The least time that its arithmetic and its bytes take, by the time that it takes; over 1 where caches hold its operands."""
+        """Return the least time that the op's arithmetic and bytes take, by the time that it takes; over 1 where caches hold its
+        operands.
+        """
         return machine.seconds(self.flops, self.bytes) / self.seconds if self.seconds else 0.0
 
     def figures(self, total: float, machine: Roofline) -> dict[str, Any]:
@@ -93,7 +97,7 @@ class OpTime:
 def latencies(
     executor: Executor, inputs: Mapping[str, Any], program: str, *, seconds: float, runs: int | None = None, warm_up: int | None = None
 ) -> Latencies:
-    """Run for so long, or so often.
+    """Run a program for so long, or so often, and return the time of each run.
 
     Args:
         seconds: that the runs take together, at least one run; without effect if `runs` are given.
@@ -119,7 +123,7 @@ def _times(executor: Executor, inputs: Mapping[str, Any], program: str, seconds:
 
 
 def streamed(executor: Executor, inputs: Mapping[str, Any], program: str, *, latency: float, seconds: float) -> float:
-    """Runs a second of `Executor.run_many`, over about half of the time.  latency: of a run, in seconds.  Raises as `run` does."""
+    """Return runs a second of `Executor.run_many`, over about half of the time.  latency: of a run, in seconds. Raises as `run` does."""
     runs = max(3, min(MOST_RUNS, int(seconds * STREAM_SHARE / max(latency, 1e-9))))
     start = time.perf_counter()
     found = sum(1 for _ in executor.run_many(repeat(inputs, runs), program))
@@ -157,7 +161,7 @@ def _op_time(jobs: Sequence[Timed], seconds: float) -> OpTime:
 
 
 def as_trace(profile: Profile, name: str, engine: str) -> dict[str, Any]:
-    """The run in the JSON object form of the Trace Event Format, which Perfetto opens: times in microseconds since it began."""
+    """Return the run in the JSON object form of the Trace Event Format, which Perfetto opens: times in microseconds since it began."""
     origin = min((job.start_ns for job in profile.jobs), default=0)
     threads = {0: "graphs", JOBS: f"jobs of engine {engine}"}
     named = [{"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": name}}]

@@ -22,9 +22,9 @@ from ttc.runtime.engines.room import memory_bytes
 from ttc.settings.records import PREFIX, read, settings, variable_of
 
 LEAST_MEMORY_BYTES = 2 << 30
-"""Memory from which on compiling a common model has room."""
+"""The memory with which compiling a common model has room."""
 LEAST_SHARED_BYTES = 64 << 20
-"""Shared memory with which pipelines and data loaders in processes of their own have room."""
+"""The shared memory with which pipelines and data loaders in processes of their own have room."""
 _SHARED = Path("/dev/shm")
 
 
@@ -140,4 +140,4 @@ def _profile(environ: Mapping[str, str]) -> Iterator[Examined]:
 LOOKS: tuple[Callable[[Mapping[str, str]], Iterator[Examined]], ...] = (
     *(_platform, _cpu, _cores, _memory, _shared_memory, _kernel_cache, _devices, _profile, _variables),
 )
-"""What is looked at beside packages; one that raises is an error by its name."""
+"""The functions that look at things beside packages, by name; one that raises is an error of that name."""

@@ -23,7 +23,7 @@ OPTIONAL: Mapping[str, tuple[str, str]] = {
     "tokenizers": ("text", "texts for `ttc generate`"),
     "pillow": ("images", "images inside models"),
 }
-"""Packages that ttc does without, each with the extra that installs it and what it is for."""
+"""Packages that ttc can do without, each with the extra that installs it and what it is for."""
 ALIASES = {"tensorflow-cpu": ("tensorflow-cpu", "tensorflow")}
 """Distributions that serve as another one."""
 LOADED = ("numpy", "ml_dtypes", "llvmlite")
@@ -76,7 +76,9 @@ def examine_distributions(installed: Mapping[str, Distribution]) -> Examined:
 
 
 def needs_runtime(found: Distribution) -> bool:
-    """Whether a distribution is the published wheel, whose other half is `ttc-runtime`; a checkout, or what is built of one, has both."""
+    """Return whether a distribution is the published wheel, whose other half is `ttc-runtime`; a checkout, or what is built of one, has
+    both.
+    """
     return any(text.startswith(RUNTIME) for text in found.requires or ())
 
 

@@ -12,7 +12,9 @@ from ttc.dialects.netlist.occupancy import MemoryUse, channel_numbers, occupancy
 
 @record
 class EpochSummary:
-    """One graph.  cores: that it occupies; host_ops: without cores; cycles: of its slowest op, for all microbatches; chip: it runs on."""
+    """The figures of one graph.  cores: that it occupies; host_ops: without cores; cycles: of its slowest op, for all microbatches; chip:
+    it runs on.
+    """
 
     name: str
     ops: int
@@ -49,7 +51,7 @@ class NetlistSummary:
 
     @property
     def chips(self) -> int:
-        """Chips whose DRAM queues lie in."""
+        """The number of chips whose DRAM queues lie in."""
         return len(self.memory)
 
 
@@ -112,7 +114,7 @@ def _covered(ranges: set[tuple[int, int]]) -> int:
 
 
 def memory_facts(use: MemoryUse) -> dict[str, Any]:
-    """Peak, lower bound and fragmentation of one chip's DRAM, and of each channel, for JSON."""
+    """Return peak, lower bound and fragmentation of one chip's DRAM, and of each channel, for JSON."""
     whole = {"chip": use.chip, "peak_bytes": use.peak_bytes, "bound_bytes": use.bound_bytes, "room_bytes": use.room_bytes}
     channels = [asdict(channel) | {"fragmentation": round(channel.fragmentation, 4)} for channel in use.channels]
     return {**whole, "fragmentation": round(use.fragmentation, 4), "channels": channels}

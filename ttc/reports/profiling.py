@@ -18,7 +18,7 @@ from ttc.runtime.tensors import Constants
 
 @dataclass
 class Profile:
-    """One run: for each microbatch of each graph, in order, the graph's name and its jobs."""
+    """The profile of one run: for each microbatch of each graph, in order, the graph's name and its jobs."""
 
     graphs: list[tuple[str, list[Timed]]] = field(default_factory=list)
 

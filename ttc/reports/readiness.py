@@ -32,9 +32,9 @@ KIND_NAMES = {
     **dict.fromkeys((".pt2", ".pt", ".pth"), "PyTorch"),
     **{".tflite": "TensorFlow Lite", ".keras": "Keras", "/": "TensorFlow SavedModel", ".mlir": "IR text"},
 }
-"""By suffix, `/` for a folder."""
+"""The names of kinds of models by suffix, `/` for a folder."""
 MAX_FILES = 10_000
-"""Files of a model that is a folder, of which the size is told."""
+"""The most files of a model that is a folder, of which the size is told."""
 
 
 @record
@@ -56,7 +56,7 @@ class HostOp:
 
 @record
 class ReadinessFindings:
-    """What was found out about a model.
+    """The findings about a model: whether it compiles, and what stands in its way.
 
     Args:
         facts: of its file.
@@ -110,7 +110,7 @@ class ReadinessFindings:
 
     @property
     def host_flops(self) -> int:
-        """FLOPs of all ops in host segments."""
+        """The FLOPs of all ops in host segments."""
         return sum(entry.flops for entry in self.host)
 
 

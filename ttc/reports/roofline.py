@@ -18,17 +18,17 @@ from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.kernels.probe import MultiplyAdd
 
 REPETITIONS = 8
-"""How often it is measured; each thread's fastest counts, as the others met with something else on their core."""
+"""How often a roofline is measured; each thread's fastest counts, as the others met with something else on their core."""
 PROBE_SECONDS = 0.008
 """The seconds that each repetition of the arithmetic takes."""
 COPIED_BYTES = 128 << 20
-"""Bytes that all threads together copy: more than caches hold."""
+"""The bytes that all threads together copy: more than caches hold."""
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """What so many threads reach: float32 operations a second (a fused multiply-add is two), and bytes a second that a copy reads and
-    writes.
+    """The most that so many threads reach: float32 operations a second (a fused multiply-add is two), and bytes a second that a copy reads
+    and writes.
     """
 
     threads: int
@@ -36,7 +36,7 @@ class Roofline:
     bytes_per_second: float
 
     def seconds(self, flops: float, size_bytes: float) -> float:
-        """Return what work takes at least, if it comes from memory and goes there."""
+        """Return the least seconds that work takes, if its operands come from memory and its results go there."""
         return max(flops / self.flops_per_second, size_bytes / self.bytes_per_second)
 
 

@@ -11,7 +11,7 @@ from ttc.settings.records import Options, choice, option
 
 @record(kw_only=True)
 class GenerateOptions(Options):
-    """What `ttc generate` takes: nothing that is part of an archive."""
+    """The options of `ttc generate`: none is part of an archive."""
 
     TABLE: ClassVar[str] = "generate"
 

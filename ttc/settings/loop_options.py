@@ -12,9 +12,9 @@ from ttc.dialects.core.records import record
 from ttc.settings.records import Options, choice, option, switch
 
 PARTIAL = ("error", "drop")
-"""What is done with rows at the end of an epoch that fill no batch."""
+"""What can be done with rows at the end of an epoch that fill no batch."""
 AUTO = "auto"
-"""What `--resume` takes for the newest checkpoint of the folder, if there is one."""
+"""The value of `--resume` for the newest checkpoint of the folder, if there is one."""
 
 OUTPUTS = "all|last|sum|mean|every:N|loss"
 
@@ -42,7 +42,7 @@ def _output(raw: object) -> str:
 
 @record(kw_only=True)
 class LoopOptions(Options):
-    """What `ttc train` takes: nothing that is part of an archive."""
+    """The options of `ttc train`: none is part of an archive."""
 
     TABLE: ClassVar[str] = "train"
 
@@ -69,14 +69,14 @@ class LoopOptions(Options):
 
 
 PARTIAL_BATCHES = ("error", "pad", "drop")
-"""What is done with rows of a call that do not divide."""
+"""What can be done with rows of a call that do not divide."""
 RECOMPILE = ("again", "error")
-"""What is done with arrays of other shapes than those before."""
+"""What can be done with arrays of other shapes than those before."""
 
 
 @record(kw_only=True)
 class UpdateOptions(Options):
-    """What `ttc.training` takes beside options of compiling and running: how rows of a call become updates."""
+    """The options of `ttc.training` beside those of compiling and running: how rows of a call become updates."""
 
     TABLE: ClassVar[str] = "updates"
 
@@ -92,7 +92,7 @@ class UpdateOptions(Options):
 
 @record(kw_only=True)
 class InferenceOptions(Options):
-    """What `ttc.inference` takes beside options of compiling and running: how rows of a call become microbatches."""
+    """The options of `ttc.inference` beside those of compiling and running: how rows of a call become microbatches."""
 
     TABLE: ClassVar[str] = "inference"
 

@@ -83,7 +83,7 @@ def integer(low: int) -> Callable[[Any], int]:
 
 
 def threads(raw: Any) -> int:
-    """A number of threads that the CPUs of this process can have use for."""
+    """Return a number of threads that the CPUs of this process can have use for."""
     number = integer(1)(raw)
     if number > most_threads():
         raise ValueError(f"it takes at most {most_threads()} here: {THREADS_A_CPU} for each CPU that this process may use")
@@ -115,7 +115,7 @@ def seconds(raw: Any) -> float:
 
 
 def words(raw: Any) -> tuple[str, ...]:
-    """Names, each once, with commas between them or in a list."""
+    """Return names, each once, from a text with commas between them, or a list."""
     items = raw.split(",") if isinstance(raw, str) else list(raw)
     if not all(isinstance(item, str) and item for item in items):
         raise ValueError("it takes names with commas between them")
@@ -123,7 +123,7 @@ def words(raw: Any) -> tuple[str, ...]:
 
 
 def texts(raw: Any) -> tuple[str, ...]:
-    """Texts, each as it stands."""
+    """Return texts, each as it stands."""
     found = (raw,) if isinstance(raw, str) else tuple(raw)
     if not all(isinstance(item, str) and item for item in found):
         raise ValueError("it takes texts that are not empty")
@@ -131,7 +131,7 @@ def texts(raw: Any) -> tuple[str, ...]:
 
 
 def patterns(raw: Any) -> tuple[str, ...]:
-    """Patterns, each once, with commas between them, in a list, or both."""
+    """Return patterns, each once, from texts with commas between them, a list, or both."""
     return words([part for item in ([raw] if isinstance(raw, str) else raw) for part in words(item if isinstance(item, str) else [item])])
 
 
@@ -160,7 +160,7 @@ def batches(raw: Any) -> int | tuple[int, ...]:
 
 
 def read_shapes(raw: Any, *, several: bool = False) -> tuple[tuple[str, Shape], ...]:
-    """(name, shape) pairs from `NAME=1x3x224x224` texts, or from a mapping of names to such texts or sequences.  Raises ValueError.
+    """Return (name, shape) pairs from `NAME=1x3x224x224` texts, or from a mapping of names to such texts or sequences. Raises ValueError.
 
     several: whether a name may stand there more than once, with other shapes, and in a mapping have a list of shapes.
     """
@@ -178,7 +178,7 @@ def read_shapes(raw: Any, *, several: bool = False) -> tuple[tuple[str, Shape], 
 
 
 def shapes_of_programs(raw: Any) -> tuple[tuple[str, Shape], ...]:
-    """Shapes of inputs, of which one may have several, each for a program of its own."""
+    """Return shapes of inputs, of which one may have several, each for a program of its own."""
     return read_shapes(raw, several=True)
 
 
@@ -200,7 +200,7 @@ def shapes_text(shapes: tuple[tuple[str, Shape], ...]) -> str:
 
 
 def level(last: int) -> Callable[[Any], int]:
-    """Whole numbers from 0 to `last`."""
+    """Return a reader of whole numbers from 0 to `last`."""
     known = range(last + 1)
 
     def read(raw: Any) -> int:

@@ -16,7 +16,7 @@ MAX_RULES = 4096
 
 
 def read_placement(raw: Any) -> tuple[AnyRule, ...]:
-    """Rules of placement from the path of a TOML file, from its tables, from their texts, or from rules.  Raises E0101, E0102."""
+    """Return rules of placement from the path of a TOML file, from its tables, from their texts, or from rules. Raises E0101, E0102."""
     from ttc.dialects.core.rules.placement import PlacementRule, QueueRule, rule_of, rule_of_text
 
     if isinstance(raw, str | Path):

@@ -15,7 +15,7 @@ RULES_KEY = "precision"
 
 
 def read_rules(raw: Any) -> tuple[PrecisionRule, ...]:
-    """Rules of precision from the path of a TOML file, from its tables, from their texts, or from rules.  Raises E0101, E0102."""
+    """Return rules of precision from the path of a TOML file, from its tables, from their texts, or from rules. Raises E0101, E0102."""
     from ttc.dialects.core.rules.precision import PrecisionRule
 
     if isinstance(raw, str | Path):

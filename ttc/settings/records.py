@@ -23,7 +23,7 @@ OptionsT = TypeVar("OptionsT", bound="Options")
 
 @record
 class Setting:
-    """What is known of one option.
+    """The settings of one option: where it can be given, and what it takes.
 
     Args:
         help: one line.
@@ -48,7 +48,7 @@ class Setting:
 
 @record(kw_only=True)
 class Options:
-    """Base of the option classes.  `given` names the fields that were set by somebody, even to their default."""
+    """The base of the option classes. `given` names the fields that were set by somebody, even to their default."""
 
     TABLE: ClassVar[str]
     given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False, compare=False)
@@ -118,7 +118,7 @@ def variable_of(name: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """`from_` -> `from`: the key in a TOML table."""
+    """Return the key of a field in a TOML table: `from` for `from_`."""
     return name.rstrip("_")
 
 

@@ -40,7 +40,7 @@ _WITH_LOSS = ("loss_output", "microbatches", "loss_scale")
 
 @record(kw_only=True)
 class TrainOptions(Options):
-    """What `ttc compile` and `ttc.compile` take to make a training program."""
+    """The options of `ttc compile` and `ttc.compile` that make a training program."""
 
     TABLE: ClassVar[str] = "training"
 

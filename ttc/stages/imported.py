@@ -16,7 +16,7 @@ from ttc.stages.named import is_leaf, read_by, stages_by_name
 from ttc.stages.plans import StagePlan
 
 OF_INPUTS = ("ttc.fixed_inputs", "ttc.item_inputs", "ttc.absent_inputs")
-"""Attributes of modules about inputs, which are those of the first stage."""
+"""Attributes of modules about inputs, which only the first stage keeps."""
 
 
 def cut_imported(source: Source, plan: StagePlan | None, *, strict: bool, training: bool) -> tuple[Source, ...]:

@@ -13,7 +13,7 @@ from ttc.dialects.core.rules.patterns import REGEX, checked, fits
 StagePlan: TypeAlias = "Mapping[str, int]"
 """Stages by names of modules: dotted names, with shell patterns and ranges (`layer.0-5`), `re:` expressions, or `kind:` and a class."""
 KIND = "kind:"
-"""Begins a pattern of the class of modules."""
+"""The beginning of a pattern of the class of modules."""
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
@@ -30,7 +30,7 @@ class PlanLine:
     stage: int
 
     def matches(self, path: str, kind: str) -> bool:
-        """Return whether it is about a module of that dotted name and class."""
+        """Return whether the line is about a module of that dotted name and class."""
         if self.pattern.startswith(KIND):
             return fits(self.pattern.removeprefix(KIND), kind)
         return fits(self.pattern, path) if self.pattern.startswith(REGEX) else _is_named(self.pattern, path)
@@ -50,7 +50,7 @@ def rows_of(plan: StagePlan) -> tuple[PlanLine, ...]:
 
 
 def stage_of(rows: tuple[PlanLine, ...], path: str, kind: str) -> int | None:
-    """Return what a plan says of a module; a later line overrides an earlier one; None: nothing."""
+    """Return the stage that a plan gives a module; a later line overrides an earlier one; None: no line is about it."""
     return next((row.stage for row in reversed(rows) if row.matches(path, kind)), None)
 
 

@@ -31,7 +31,7 @@ _RANGES = {"set_tile_rows": "rows", "set_tile_cols": "cols"}
 
 @dataclass(frozen=True)
 class HostConfig:
-    """What a configuration file of stimulus says.
+    """The settings of a configuration file of stimulus.
 
     Args:
         rules: None if it has none.

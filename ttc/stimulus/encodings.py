@@ -36,7 +36,9 @@ class SparseMatrices:
 
 @dataclass(frozen=True)
 class Fitting:
-    """Queues by name: codes of sparse matrices; the tiles of such; numbers of rows of a table, with how many rows it has."""
+    """The queues, by name, of codes of sparse matrices; of the tiles of such; and of numbers of rows of a table, with how many rows it
+    has.
+    """
 
     codes: Mapping[str, SparseMatrices]
     tiles: frozenset[str]

@@ -1,4 +1,4 @@
-"""What the host pushes where nobody gives it values: rules by queue, drawn the same way for the same seed.
+"""Rules by which the host pushes where nobody gives it values: drawn the same way for the same seed.
 
 The numbers come from numpy's default generator, seeded by the seed, the queue's name and the entry's number, so that they depend neither
 on the order of pushes nor on other queues.  They are not those of the reference's tests, which draw from one mt19937.
@@ -28,10 +28,10 @@ KINDS: dict[str, dict[str, float]] = {
     "sparse": {},
     "sparse_encoding": {"strips": 0.5, "blocks": 0.5, "tiles": 0.5},
 }
-"""Kinds of rules, with their numbers and what these are if they are not given."""
+"""Kinds of rules, with their numbers and the defaults of these."""
 TILE = (32, 32)
 SELECTING = 0.75
-"""How often a row of a sparse tile has an element."""
+"""The share of the rows of a sparse tile that have an element."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def draw(rule: StimulusRule, queue: Queue, entry: int, seed: int) -> NDArray:
 
 
 def generator_of(name: str, entry: int, seed: int) -> np.random.Generator:
-    """The generator of one entry."""
+    """Return the generator of one entry."""
     return np.random.default_rng((seed, crc32(name.encode()), entry))
 
 

@@ -29,7 +29,7 @@ class Batches:
 
     @property
     def per_epoch(self) -> int:
-        """Batches of an epoch; rows beyond the last whole one are left out."""
+        """The batches of an epoch; rows beyond the last whole one are left out."""
         return self.rows // self.size
 
     def order(self, epoch: int) -> NDArray[np.int64]:
@@ -40,7 +40,7 @@ class Batches:
         return np.argsort(draws, kind="stable")
 
     def from_update(self, update: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """(epoch, rows of the batch) from an update on, without end; updates and epochs are counted from 0."""
+        """Yield (epoch, rows of the batch) from an update on, without end; updates and epochs are counted from 0."""
         epoch, batch = divmod(update, self.per_epoch)
         while True:
             order = self.order(epoch)

@@ -21,7 +21,7 @@ _NAME = re.compile(r"update-(\d{8,})\.safetensors")
 
 @record
 class Position:
-    """Where a run stands, and what it takes to go on from there, beside what the session holds.
+    """The position of a run, and what it takes to go on from there, beside what the session holds.
 
     Args:
         update: updates that were done.
@@ -47,7 +47,7 @@ class Position:
 
     @staticmethod
     def of_notes(notes: dict[str, Plain], where: str) -> Position:
-        """From the notes of a checkpoint.  Raises E0807 if a training run did not write it."""
+        """Return the position from the notes of a checkpoint. Raises E0807 if a training run did not write it."""
         found = {name: notes.get(name) for name in _TYPES}
         if notes.keys() != _TYPES.keys() or any(type(found[name]) not in kinds for name, kinds in _TYPES.items()):
             raise Error("E0807", "the checkpoint was not written by a training run", where=where)

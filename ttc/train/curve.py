@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ttc.train.log import LogLine
 
 Place = Callable[[float, float], str]
-"""From update and loss to `x,y` in the picture."""
+"""Converts update and loss to `x,y` in the picture."""
 WIDTH, HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 40, 44
 _MOST_POINTS = 600

@@ -26,7 +26,7 @@ _SCANNED_BYTES = 1 << 24
 
 @record(slots=True)
 class Column:
-    """What a program takes of each sample.
+    """The type and shape of what a program takes of each sample, for one input.
 
     Args:
         name: of the input.

@@ -23,7 +23,7 @@ from ttc.train.updates import FORWARD, GRADIENT, LOSS_COUNT, SLOT, Outcome, Upda
 from ttc.train.weights import ModuleWeights
 
 LOSS_SCALE = "loss_scale.scale"
-"""The state by which the accumulated gradients are too large."""
+"""The name of the state by which the accumulated gradients are too large."""
 Build = Callable[[Any, tuple[Any, ...] | None], "Trains"]
 """Compiles the model with an optimizer for example inputs of a microbatch; None: for shapes that it has itself."""
 
@@ -207,7 +207,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
 
     @property
     def optimizer(self) -> Any:
-        """The optimizer.  Another one may be assigned; what it keeps of parameters stays if it is of the same kind."""
+        """The optimizer. Another one may be assigned; the states of parameters stay if it is of the same kind."""
         return self._optimizer
 
     @optimizer.setter
@@ -247,7 +247,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         self._changed()
 
     def weights(self) -> dict[str, NDArray[Any]]:
-        """Return copies of parameters and states by name, without gradients and what the optimizer keeps."""
+        """Return copies of parameters and states by name, without gradients and the optimizer's states."""
         states = [x for x in self.session.description.states if not x.startswith((GRADIENT, SLOT)) and x != LOSS_COUNT]
         found = {**self.session.parameters(), **self.session.states(states)}
         return {name.removeprefix("model.") if self._owner is not self._model else name: value for name, value in found.items()}

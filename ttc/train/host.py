@@ -25,7 +25,7 @@ class HostModel:
 
     @property
     def is_module(self) -> bool:
-        """Whether there are tensors to read and write, and arrays are given to the user as tensors."""
+        """Whether the model has tensors to read and write, so that arrays are given to the user as tensors."""
         return self._module is not None
 
     def read(self, names: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -55,7 +55,7 @@ class HostModel:
         return tuple([tensor._version for tensor in self._watched or ()])  # noqa: SLF001 - torch's own counter
 
     def watch(self) -> None:
-        """Look which tensors the module has now."""
+        """Record which tensors the module has now."""
         self._watched = tuple(self._tensors().values()) if self.is_module else ()
 
     def given(self, value: NDArray[Any]) -> Any:
@@ -75,7 +75,7 @@ class HostModel:
 
 
 def taken(value: Any) -> NDArray[Any]:
-    """Return what a user gives, as an array: a tensor's memory is shared where strides allow."""
+    """Return a user's value as an array: a tensor's memory is shared where strides allow."""
     if type(value).__module__.partition(".")[0] == "torch":
         from ttc.importers.torch.dtypes import dtype_of
         from ttc.importers.torch.weights import array_of

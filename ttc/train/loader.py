@@ -18,7 +18,7 @@ from ttc.train.host import taken
 from ttc.train.rows import Rows
 
 TARGET = "target"
-"""The array of a data set that comes last, as losses take it."""
+"""The name of the array of a data set that comes last, as losses take it."""
 
 
 class DataLoader:

@@ -17,7 +17,7 @@ SUFFIXES = (".csv", ".jsonl")
 
 @record(slots=True)
 class LogLine:
-    """What is logged after an update.
+    """The line of a log after an update.
 
     Args:
         update: how many have been done.

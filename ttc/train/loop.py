@@ -21,7 +21,7 @@ from ttc.train.schedules import Schedule, schedule_text
 from ttc.train.updates import Outcome, Updates
 
 Told = Callable[[LogLine, int], None]
-"""Is told each line, with the number of updates of the run."""
+"""Called with each line, and the number of updates of the run."""
 LR = "lr"
 
 
@@ -58,7 +58,7 @@ class TrainingRun:
 
     @property
     def total(self) -> int:
-        """Updates of the whole run."""
+        """The updates of the whole run."""
         return self.epochs * self.batches.per_epoch
 
     def position(self, update: int) -> Position:
@@ -67,7 +67,7 @@ class TrainingRun:
         return Position(update, b.rows, b.size, b.shuffled, b.seed, schedule_text(self.schedule), self.rate, self.epochs)
 
     def rates(self, update: int) -> dict[str, float]:
-        """Learning rates of an update, by the name of the program's input."""
+        """Return the learning rates of an update, by the name of the program's input."""
         found: dict[str, float] = {}
         for group in self.updates.training.groups:
             if LR in group.inputs:
@@ -76,7 +76,7 @@ class TrainingRun:
         return found
 
     def go(self, update: int = 0) -> list[LogLine]:
-        """Do the updates from that one on; gives their lines.
+        """Do the updates from that one on; yields their lines.
 
         Raises: E0808 for a loss that is not finite, if that is to end the run; E0103 for files; as `Session.call` does.
         """
@@ -108,7 +108,7 @@ class TrainingRun:
         return self.checkpoints.save(self.updates.session, self.position(update))
 
     def evaluated(self, data: Data) -> tuple[float, float | None]:
-        """Loss of samples, in inference, and the share that is classified rightly, where targets are classes."""
+        """Return the loss of samples, in inference, and the share that is classified rightly, where targets are classes."""
         parts, batch = list[Outcome](), self.updates.batch
         right = seen = 0
         for first in range(0, data.rows - batch + 1, batch):

@@ -1,4 +1,4 @@
-"""Which executor has trained a module last, so that others of the same module see its weights."""
+"""The executor that has trained a module last, so that others of the same module see its weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Trained(Protocol):
     """An executor that changes weights."""
 
     version: int
-    """Grows with every change of its weights, and is larger than that of every change before it."""
+    """A number that grows with every change of the executor's weights, and is larger than that of every change before it."""
 
     def weights(self) -> Mapping[str, NDArray[Any]]:
         """Return copies of parameters and states by name."""

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @record(slots=True)
 class OutputMode:
-    """What is given of the outputs of several microbatches.
+    """The mode in which outputs of several microbatches are given.
 
     all: all rows, in order.  last: those of the last microbatch.  sum, mean: over microbatches of
     each replica, element by element.  every: those of each
@@ -34,7 +34,7 @@ class OutputMode:
 
     @staticmethod
     def of(text: str) -> OutputMode:
-        """From `all`, `last`, `sum`, `mean`, `loss` or `every:N`.  Raises ValueError with the reason."""
+        """Return the mode of `all`, `last`, `sum`, `mean`, `loss` or `every:N`. Raises ValueError with the reason."""
         return OutputMode(*read_output(text))
 
     def chosen(self, microbatches: Sequence[Sequence[NDArray[Any]]], rows: Rows | None = None) -> tuple[NDArray[Any], ...]:

@@ -9,7 +9,7 @@ from ttc.losses import Loss, is_known_module
 
 
 def is_own_loss(loss: Any) -> bool:
-    """Return whether a loss is a function, or a module of which there is no record."""
+    """Return whether a loss is a function, or a module for which no record exists."""
     return callable(loss) and not isinstance(loss, Loss) and not is_known_module(loss)
 
 

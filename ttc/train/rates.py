@@ -29,14 +29,14 @@ def hyper_of(optimizer: Any, model: Any, training: Training) -> dict[str, float]
 
 
 class Numbers:
-    """Gives values of hyper-parameters at every step; what they are made of is read anew only where something of it has changed."""
+    """Gives values of hyper-parameters at every step; they are made anew only where what they come from has changed."""
 
     def __init__(self) -> None:
         self._key: tuple[Any, ...] | None = None
         self._found: dict[str, float] = {}
 
     def of(self, optimizer: Any, model: Any, training: Training) -> dict[str, float]:
-        """Return what `hyper_of` does; the caller must not change it.  Raises E0101 as it does."""
+        """Return the values that `hyper_of` gives; the caller must not change them. Raises E0101 as it does."""
         key = _settings_now(optimizer, training)
         if key is None or key != self._key:
             self._found, self._key = hyper_of(optimizer, model, training), key
@@ -64,7 +64,9 @@ def structure_of(optimizer: Any, model: Any) -> tuple[Any, ...]:
 
 
 def gathered_of(optimizer: Any, model: Any) -> dict[str, NDArray[Any]]:
-    """Return what an instance of torch has gathered in its own steps, as states of a program; none of anything else.  Raises E0101."""
+    """Return what an instance of torch has gathered in its own steps, as states of a program; none for any other optimizer. Raises
+    E0101.
+    """
     return states_of(optimizer, model) if is_torch_optimizer(optimizer) else {}
 
 

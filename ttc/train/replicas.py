@@ -24,7 +24,7 @@ class Trains(Protocol):
 
     @property
     def first(self) -> Any:
-        """Makes single steps, and has the session whose weights count: `Updates`, or what has its attributes."""
+        """The maker of single steps, whose session has the weights that count: `Updates`, or what has its attributes."""
         ...
 
     def update(self, rows: Mapping[str, NDArray[Any]], hyper: Mapping[str, float], *, separate: bool) -> list[list[Outcome]]:

@@ -30,7 +30,7 @@ class Rows:
 
     @property
     def pieces(self) -> int:
-        """How many microbatches a call has."""
+        """The number of microbatches of a call."""
         return self.iterations * self.accumulate * self.replicas
 
     def fitted(self, given: Mapping[str, NDArray[Any]], batch: int | None) -> tuple[dict[str, NDArray[Any]], int]:

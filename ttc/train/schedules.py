@@ -1,4 +1,4 @@
-"""Learning rates over a run: what the rate of each update is, computed on the host, so that nothing is compiled anew.
+"""Learning rates over a run: the rate of each update, computed on the host, so that nothing is compiled anew.
 
 A schedule is a record with `rate(update, base, total)`: the rate of an update (counted from 0) of a run of `total` updates, from the rate
 that the optimizer was given.  Formulas are those of `torch.optim.lr_scheduler`, stepped once an update.
@@ -17,7 +17,7 @@ from ttc.dialects.nn.training.settings import NamedSettings, named
 
 @runtime_checkable
 class Schedule(Protocol):
-    """What gives the learning rate of an update."""
+    """Gives the learning rate of an update."""
 
     def rate(self, update: int, base: float, total: int) -> float:
         """Return the rate of an update, counted from 0, of `total`, from the optimizer's own rate."""
@@ -26,7 +26,7 @@ class Schedule(Protocol):
 
 @record
 class Constant(NamedSettings):
-    """The optimizer's own rate throughout."""
+    """The schedule of the optimizer's own rate throughout."""
 
     WHAT: ClassVar[str] = "schedule"
     NAME: ClassVar[str] = "constant"
@@ -38,7 +38,7 @@ class Constant(NamedSettings):
 
 @record
 class Step(NamedSettings):
-    """The rate times `gamma` after every `step_size` updates: StepLR.
+    """The schedule of the rate times `gamma` after every `step_size` updates: StepLR.
 
     Args:
         step_size: updates between two changes.
@@ -60,7 +60,7 @@ class Step(NamedSettings):
 
 @record
 class Cosine(NamedSettings):
-    """Half a period of the cosine from the rate down to `eta_min`: CosineAnnealingLR.
+    """The schedule of half a period of the cosine from the rate down to `eta_min`: CosineAnnealingLR.
 
     Args:
         t_max: updates of the half period; 0: all that follow the warm-up.
@@ -88,7 +88,8 @@ class Cosine(NamedSettings):
 
 @record
 class Linear(NamedSettings):
-    """A factor that goes from `start_factor` to `end_factor` over `total_iters` updates, and stays: LinearLR.  The default is a warm-up.
+    """The schedule of a factor from `start_factor` to `end_factor` over `total_iters` updates, which then stays: LinearLR. The default is a
+    warm-up.
 
     Args:
         total_iters: updates until the last factor.
@@ -112,7 +113,7 @@ class Linear(NamedSettings):
 
 @record
 class OneCycle(NamedSettings):
-    """Up to `max_lr` and down again, in one run: OneCycleLR, of the learning rate alone.
+    """The schedule up to `max_lr` and down again, in one run: OneCycleLR, of the learning rate alone.
 
     Args:
         max_lr: the highest rate; 0: the optimizer's own.
@@ -168,7 +169,7 @@ class OneCycle(NamedSettings):
 
 @record(eq=False)
 class FunctionRate:
-    """A factor of the rate, from the user's own function of the update: LambdaLR.
+    """The schedule of a factor of the rate, from the user's own function of the update: LambdaLR.
 
     Args:
         factor: takes the number of the update.
@@ -185,7 +186,7 @@ class FunctionRate:
 
 
 class FromTorch:
-    """A scheduler of torch, which is stepped once an update; updates are asked for in order.
+    """The schedule of a scheduler of torch, which is stepped once an update; updates are asked for in order.
 
     Args:
         scheduler: whose optimizer has the rates, of one group.
@@ -207,7 +208,7 @@ class FromTorch:
 
 
 SCHEDULES: dict[str, type[Any]] = {kind.NAME: kind for kind in (Constant, Step, Cosine, Linear, OneCycle)}
-"""By the name that `--schedule` takes."""
+"""Schedules by the name that `--schedule` takes."""
 
 
 def of(value: Any) -> Schedule:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 
 KEPT = 8
-"""Signatures whose programs are kept."""
+"""The most signatures whose programs are kept."""
 T = TypeVar("T")
 
 

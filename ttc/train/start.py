@@ -21,12 +21,12 @@ from ttc.train.schedules import parse
 from ttc.train.updates import STEP, Updates, training_of
 
 SEED = "random.seed"
-"""The state that dropout draws from."""
+"""The name of the state that dropout draws from."""
 
 
 @record(eq=False)
 class Start:
-    """A run that can begin.
+    """Everything that a run needs to begin.
 
     Args:
         run: it.

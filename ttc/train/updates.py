@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 STEP, BACKWARD, OPTIMIZER, EVALUATE, FORWARD = "step", "backward", "optimizer", "evaluate", "forward"
 """Names of the programs of a training archive."""
 LOSS_SUM, LOSS_COUNT, GRAD_NORM, SKIPPED = "loss.sum", "loss.count", "grad_norm", "skipped"
-"""Names of their results beside the model's outputs."""
+"""Names of results of the programs, beside the model's outputs."""
 GRADIENT, SLOT = "grad.", "optimizer."
-"""What names of states begin with that hold accumulated gradients, and what the optimizer keeps of parameters."""
+"""The beginnings of names of states: of those for accumulated gradients, and of the optimizer's for parameters."""
 MARKED_LOSS = "marked_loss"
-"""The output that is the sum of marked losses; calls give it as their loss alone."""
+"""The name of the output that is the sum of marked losses; calls give it as their loss alone."""
 DRAWN = "random.offset"
-"""The state that counts what was drawn at random."""
+"""The name of the state that counts what was drawn at random."""
 
 
 @record(eq=False)
@@ -110,7 +110,7 @@ class Updates:
 
     @property
     def whole(self) -> int:
-        """Rows of a fused step."""
+        """The number of rows of a fused step."""
         return self.batch * self.training.microbatches
 
     def check_rows(self, rows: int, what: str = "a batch") -> None:
@@ -153,7 +153,7 @@ class Updates:
         return self._outcome([self.session.call(OPTIMIZER, values)])
 
     def evaluate(self, rows: Mapping[str, NDArray[Any]]) -> Outcome:
-        """Loss and outputs in inference; nothing changes.  Raises as `Session.call` does."""
+        """Return loss and outputs in inference; nothing changes. Raises as `Session.call` does."""
         return self._outcome([self.session.call(EVALUATE, part) for part in self._parts(rows)])
 
     def forward(self, inputs: Mapping[str, NDArray[Any]]) -> Outcome:

@@ -19,7 +19,7 @@ from ttc.tune.subject import Site, TuneSubject, site_of
 
 
 class Cost:
-    """Cost of a model under rules; 2 for the model as it is.
+    """The cost of a model under rules; 2 for the model as it is.
 
     Args:
         subject: the model.

@@ -34,7 +34,7 @@ Kept = Callable[[TileOp], str | None]
 
 @record
 class KnobMember:
-    """An op under a knob.
+    """An op whose setting a knob turns.
 
     Args:
         op: itself.
@@ -67,7 +67,7 @@ class Knob:
 
     @property
     def cap(self) -> int:
-        """The highest rung of the kind as a whole: what every op that has no name of its own may take."""
+        """Return the highest rung of the kind as a whole: what every op that has no name of its own may take."""
         return min((m.cap for m in self.members if m.name is None), default=len(self.rungs))
 
     def value(self, member: KnobMember, rung: int) -> str:
@@ -76,7 +76,7 @@ class Knob:
 
 @record
 class State:
-    """Rungs of all members of all knobs; those without a name of their own share one."""
+    """A setting of all knobs: rungs of all members; those without a name of their own share one."""
 
     knobs: tuple[Knob, ...]
     rungs: tuple[tuple[int, ...], ...] = field(default=())
@@ -96,7 +96,7 @@ class State:
         return replace(self, rungs=(*self.rungs[:number], new, *self.rungs[number + 1 :]))
 
     def rules(self) -> tuple[PrecisionRule, ...]:
-        """Rules that make these settings: one for each kind of op, and then the exceptions."""
+        """Return rules that make these settings: one for each kind of op, and then the exceptions."""
         kinds: dict[str, dict[str, Any]] = {}
         others: dict[tuple[str, str], dict[str, Any]] = {}
         for knob, rungs in zip(self.knobs, self.rungs, strict=True):
@@ -117,7 +117,7 @@ def _usual(knob: Knob, rungs: Sequence[int]) -> int:
 
 
 def candidates_for(target: Target, given: Sequence[str]) -> tuple[str, ...]:
-    """Formats to try, the widest first: those given, or those of CANDIDATES that the target has.  Raises E0101, E0607."""
+    """Return formats to try, the widest first: those given, or those of CANDIDATES that the target has. Raises E0101, E0607."""
     for name in given:
         if name not in FORMATS or not FORMATS[name].is_float:
             raise Error("E0101", f"--candidates cannot be '{name}'", hint=nearest(name, [n for n, f in FORMATS.items() if f.is_float]))

@@ -33,7 +33,7 @@ Gather = Callable[[list[Argument]], Mapping[str, NDArray]]
 
 @record
 class KnobRow:
-    """One knob: kind of ops, how many, the setting, and how many ops have each value."""
+    """The final setting of one knob: kind of ops, how many, the setting, and how many ops have each value."""
 
     kind: str
     ops: int

@@ -65,7 +65,7 @@ class Search:
         return stuck
 
     def by_parts(self, stuck: list[int]) -> list[int]:
-        """Return one more rung for as many members of each knob as the bound allows; returns the knobs that moved."""
+        """Turn one more rung for as many members of each knob as the bound allows; returns the knobs that moved."""
         moved: list[int] = []
         waiting = set(stuck)
         while waiting and not self.is_spent:
@@ -88,7 +88,7 @@ class Search:
                 self.halve(number, part)
 
     def members(self, number: int) -> list[int]:
-        """Members of a knob that have not reached their last rung."""
+        """Return members of a knob that have not reached their last rung."""
         knob, rungs = self.state.knobs[number], self.state.rungs[number]
         return [i for i, member in enumerate(knob.members) if rungs[i] < member.cap]
 

@@ -1,4 +1,4 @@
-"""The model under search: tile IR just before rules of precision apply, and what it compiles to under rules."""
+"""The model under search: tile IR just before rules of precision apply, and its compilation under rules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Site = tuple[str, tuple[str, ...]]
 
 @record
 class Compiled:
-    """A netlist with its tensors.  cycles: estimated for one run; tensor_bytes: stored in the archive; sites: cycles by op."""
+    """A compiled netlist with its tensors.  cycles: estimated for one run; tensor_bytes: stored in the archive; sites: cycles by op."""
 
     package: Package
     cycles: int
@@ -60,7 +60,7 @@ class TuneSubject:
 
     @cached_property
     def function(self) -> FuncOp:
-        """The entry function.  Raises E0803."""
+        """The entry function that is tuned. Raises E0803."""
         found = {function.sym_name.data: function for function in entry_functions(self.unit.module)}
         if self.program not in found:
             raise Error("E0803", f"the model has no program '{self.program}'", hint=nearest(self.program, found))

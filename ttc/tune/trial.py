@@ -97,7 +97,7 @@ class Trials:
 
     @property
     def compared_names(self) -> list[str]:
-        """Names of the outputs that are compared."""
+        """The names of the outputs that are compared."""
         _, results = ports(self.subject.function)
         return [results[i].name for i in self._compared if results[i].updates is None]
 

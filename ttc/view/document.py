@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ttc.view.dumped_passes import DumpedPasses
 
 SCHEMA = "ttc.view/1"
-"""Name and version of the document's form; the version grows when a reader of the one before would be wrong."""
+"""The name and version of the document's form; the version grows when a reader of the one before would be wrong."""
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 
 

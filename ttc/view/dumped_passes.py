@@ -17,14 +17,14 @@ from ttc.view.texts import all_clipped, clipped
 SOURCE = "00.import/000.source.mlir"
 """The file of a dump that holds the imported model."""
 MAX_DUMP_BYTES = 1 << 28
-"""Most bytes of IR text that a page takes."""
+"""The most bytes of IR text that a page takes."""
 MAX_FILES = 10_000
-"""Most files of a dump that are looked at."""
+"""The most files of a dump that are looked at."""
 _FILE = re.compile(r"[0-9]{3,6}\.([a-z0-9.-]{1,80})\.mlir")
 
 
 class DumpedPasses:
-    """What a dump says, in the order of the passes.
+    """The content of a dump, in the order of the passes.
 
     Args:
         passes: a row each: stage, pass, milliseconds, whether it changed anything, numbers of ops by kind before and after, named

@@ -13,7 +13,7 @@ from ttc.reports.netlist_summary import memory_facts
 from ttc.view.texts import all_clipped, clipped, tensor_text
 
 MAX_WORKS = 64
-"""Most tile ops of one placed op that are listed."""
+"""The most tile ops of one placed op that are listed."""
 WEIGHTS = ("parameter", "constant", "state")
 """Kinds of queues that hold what the archive brings."""
 

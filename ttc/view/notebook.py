@@ -17,7 +17,7 @@ from ttc.view.dumped_passes import DumpedPasses
 from ttc.view.page import page
 
 HEIGHT = 720
-"""Pixels of a page within a notebook."""
+"""The height of a page within a notebook, in pixels."""
 
 
 @record

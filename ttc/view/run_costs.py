@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PARTS = ("math", "unpack", "pack", "dram_in", "noc_in", "host_in", "dram_out", "noc_out", "host_out", "eth", "overhead")
 """Parts of an op's cost, in cycles a microbatch."""
 MAX_EXECUTIONS = 2000
-"""Most executions of epochs that are drawn, of each program."""
+"""The most executions of epochs that are drawn, of each program."""
 
 
 def program_costs(netlist: Netlist) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:

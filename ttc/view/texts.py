@@ -10,7 +10,7 @@ from ttc.dialects.core.ir.to_plain import plain_attr, plain_type
 from ttc.dialects.core.plain.functions import TensorType
 
 MAX_CHARACTERS = 512
-"""Most characters of one name or value; a longer one keeps its two ends."""
+"""The most characters of one name or value; a longer one keeps its two ends."""
 
 
 def clipped(text: object) -> str:

@@ -13,7 +13,7 @@ from ttc.view.texts import clipped
 BINS = 24
 """How many bars a histogram has."""
 MAX_ELEMENTS = 1 << 20
-"""Most elements of a tensor that are counted: of a larger one so many, evenly taken, which the figures then say."""
+"""The most elements of a tensor that are counted: of a larger one so many, evenly taken, which the figures then say."""
 
 
 def weight_figures(archive: Archive) -> dict[str, dict[str, Any]]:

@@ -191,7 +191,7 @@ class _Canonical:
 
 
 def in_tiles(type_: TensorType) -> TensorType:
-    """Return the tensor with all of its tiles: [t, rows, columns]."""
+    """Return the tensor type with all of its tiles: [t, rows, columns]."""
     t, rows, columns = type_.tile_dims()
     return TensorType((t, rows * TILE, columns * TILE), type_.format, WHOLE)
 

@@ -31,7 +31,7 @@ class Room:
                     ends[channel] = max(ends[channel], self._aligned(address + queue.buffer_bytes))
 
     def take(self, chip: int, size_bytes: int) -> tuple[int, int]:
-        """(channel, address) of a free block.  Raises E0503 if no channel has room."""
+        """Return (channel, address) of a free block. Raises E0503 if no channel has room."""
         ends = self._ends[chip]
         channel = min(range(len(ends)), key=lambda i: ends[i])
         address = ends[channel]
@@ -51,7 +51,7 @@ Manner = Literal["diagonals", "rows"]
 
 @record(slots=True)
 class Copy:
-    """What a queue holds: the tensor of another one, in a manner of its own."""
+    """The tensor that a queue holds: that of another queue, in another form."""
 
     queue: str
     manner: Manner
@@ -59,7 +59,7 @@ class Copy:
 
 @record
 class Fillings:
-    """What queues of an exported netlist hold, as far as it is not the tensor of the archive under their name.
+    """What queues of an exported netlist hold, where that is not the tensor of the archive under their name.
 
     Args:
         constants: values of queues that the archive has no tensor for, [t, rows, columns] in whole tiles.

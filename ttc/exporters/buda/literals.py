@@ -14,7 +14,7 @@ from ttc.dialects.netlist.sizes import tile_shape
 
 
 def written_out(function: Function) -> Function:
-    """Return the function with those repeated numbers as literals of all their elements that have to end where their shape does."""
+    """Return the function with repeated numbers as literals of all their elements, where these have to end where their shape does."""
     makers: dict[int, Work] = {}
     value = len(function.inputs)
     for work in function.works:
@@ -31,7 +31,7 @@ def written_out(function: Function) -> Function:
 
 
 def matrix_of(type_: TensorType) -> tuple[int, int, int]:
-    """(t, rows, columns) of a tensor in elements, folded dimensions along the rows."""
+    """Return (t, rows, columns) of a tensor in elements, folded dimensions along the rows."""
     found = type_.layout.removeprefix("tiles(").rstrip(")").split(", ")
     fold = int(found[2]) if len(found) == 3 else 1
     lead = (1, 1, *type_.shape)

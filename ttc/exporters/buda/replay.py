@@ -27,7 +27,7 @@ from ttc.runtime.program import Plans, Program
 
 @record
 class Replay:
-    """What passed through one queue in both runs, padding apart."""
+    """What passed through one queue in both runs, without padding."""
 
     queue: str
     comparison: Comparison

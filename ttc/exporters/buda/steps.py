@@ -17,7 +17,7 @@ Tms = tuple[Tm, ...]
 
 @record(slots=True)
 class Steps:
-    """In how many parts rows and columns of a result are computed."""
+    """The numbers of parts in which rows and columns of a result are computed."""
 
     rows: int = 1
     columns: int = 1
@@ -27,12 +27,14 @@ class Steps:
         return self.rows * self.columns > 1
 
     def restoring(self) -> Tms:
-        """Return what makes the whole result of its parts."""
+        """Return the tile manipulations that make the whole result of its parts."""
         return (*_tm("hstack", self.columns), *_tm("vstack", self.rows))
 
 
 def steps_of(type_: TensorType, grid: tuple[int, int], blocking: Blocking) -> Steps:
-    """The steps that blocks over a grid (rows, columns) imply.  Raises E0503 where they leave padding, or spread matrices over the grid."""
+    """Return the steps that blocks over a grid (rows, columns) imply. Raises E0503 where they leave padding, or spread matrices over the
+    grid.
+    """
     t, rows, columns = type_.tile_dims()
     down, across = (g * m * u for g, m, u in zip(grid, blocking.mblock, blocking.ublock, strict=True))
     if rows % down or columns % across or blocking.spread != (1, 1) or blocking.t != t * (rows // down) * (columns // across):
@@ -42,7 +44,7 @@ def steps_of(type_: TensorType, grid: tuple[int, int], blocking: Blocking) -> St
 
 
 def cutting(type_: str, index: int, steps: Steps, t: int, groups: int) -> Tms:
-    """Return what cuts an input of an op as its result is cut.
+    """Return the tile manipulations that cut an input of an op as its result is cut.
 
     Args:    type_: of the op; matmuls that sum over z and reductions along z have groups of matrices.  index: of the input.
              t: matrices of the result.  groups: matrices of the input for each of the result.

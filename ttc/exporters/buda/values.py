@@ -16,23 +16,23 @@ from ttc.exporters.buda.export import Exported
 from ttc.runtime.program import Program
 
 NO_INDEX = 0xFFFFFFFF
-"""Stands for a row of zeros."""
+"""The index that stands for a row of zeros."""
 
 
 def bundle_of(exported: Exported, program: Program) -> bytes:
-    """Return a .npz of the entries of all rams that the host fills, by queue."""
+    """Return an .npz file of the entries of all rams that the host fills, by queue."""
     stream = BytesIO()
     np.savez(stream, allow_pickle=False, **held_values(exported, program.netlist, tensors_of(program)))  # pyright: ignore[reportArgumentType]
     return stream.getvalue()
 
 
 def tensors_of(program: Program) -> dict[str, NDArray]:
-    """Tensors that a program's queues hold, by key."""
+    """Return the tensors that a program's queues hold, by key."""
     return {queue.key: program.constants[queue.key] for queue in program.netlist.queues.values() if queue.key is not None}
 
 
 def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    """Entries of the rams that the host fills, by queue: [1, t, rows, columns] in whole tiles.
+    """Return the entries of the rams that the host fills, by queue: [1, t, rows, columns] in whole tiles.
 
     Args:    netlist: that was exported.  tensors: of its archive by key, in the compute dtypes of their formats.
     """
@@ -52,7 +52,7 @@ def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDAr
 
 
 def entries(name: str, exported: Exported, netlist: Netlist, values: Sequence[NDArray]) -> NDArray:
-    """Entries of a queue [entries, t, rows, columns] in whole tiles, from those of the netlist that was exported."""
+    """Return entries of a queue [entries, t, rows, columns] in whole tiles, given those of the netlist that was exported."""
     if name in exported.fillings.indices:
         return np.stack([_stream(np.asarray(value), exported.fillings.indices[name]) for value in values])
     return np.stack([padded(np.asarray(value), netlist.queues[name].tensor) for value in values])

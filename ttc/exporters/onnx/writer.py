@@ -13,13 +13,13 @@ from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.exporters.graph import ModelGraph, dtype_of
 
 OPSET, IR_VERSION = 20, 9
-"""Ops of ONNX 1.15, which has Gelu; runtimes of 2024 and newer read it."""
+"""The versions of exported models: ops of ONNX 1.15, which has Gelu; runtimes of 2024 and newer read it."""
 MAX_BYTES = (1 << 31) - (1 << 20)
-"""Bytes of weights that fit into one file: protobuf ends at 2 GB."""
+"""The most bytes of weights that fit into one file: protobuf ends at 2 GB."""
 
 
 class NoNode(Exception):
-    """An op that ONNX has no form of, and why."""
+    """Raised for an op that ONNX has no form of; the message says why."""
 
 
 class NodeList:

@@ -13,13 +13,13 @@ from ttc.dialects.core.ir.spec import element_type
 from ttc.dialects.core.records import record
 
 SHOWN = 16
-"""Elements that are written as numbers; the bytes of larger constants are written in hexadecimal digits."""
+"""The most elements that are written as numbers; the bytes of larger constants are written in hexadecimal digits."""
 NARROW = ("bool", "int4", "uint4", "int2", "uint2", "float4_e2m1fn")
 """Dtypes of fewer than 8 bits, which MLIR packs in other ways than numpy: their elements are always written as numbers."""
 
 
 class NoHloForm(Exception):
-    """An op that StableHLO has no form of, and why."""
+    """Raised for an op that StableHLO has no form of; the message says why."""
 
 
 @record

@@ -29,7 +29,7 @@ class CachePair:
 
 @record
 class Caches:
-    """What is known of a program's caches.
+    """The caches of a program, and the scatters that write them.
 
     Args:
         pairs: by the identity of each scatter.

@@ -10,7 +10,7 @@ from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 
 WIDTH = 88
-"""Characters of a line, which is ruff's own default."""
+"""The most characters of a line, which is ruff's own default."""
 INDENT = "    "
 
 

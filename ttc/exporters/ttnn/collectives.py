@@ -36,4 +36,4 @@ def _dim(step: OpText) -> str:
 
 
 COLLECTIVES: dict[str, Callable[[OpText], None]] = {ALL_REDUCE: _all_reduce, ALL_GATHER: _all_gather, PARTITION: _partition}
-"""By the name of the work, which is none of dialect nn."""
+"""What writes a work between chips, by the name of the work, which is none of dialect nn."""

@@ -21,7 +21,7 @@ from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, TURNED, PlacedValu
 from ttc.exporters.ttnn.weights import StoredWeight, StoredWeights
 
 FREED_BYTES = 1 << 21
-"""Tensors from this size on are let go after their last use; smaller ones live as long as the function, for the reader's sake."""
+"""The least bytes of tensors that are let go after their last use; smaller ones live as long as the function, for the reader's sake."""
 TORCH_DTYPES = frozenset(
     (
         *("float32", "float64", "float16", "bfloat16", "bool"),
@@ -30,7 +30,7 @@ TORCH_DTYPES = frozenset(
 )
 """Dtypes that torch has by the names of ours."""
 LEAST = -1e30
-"""What stands for -inf in masks: the device's exponentials take no infinities."""
+"""The number that stands for -inf in masks: the device's exponentials take no infinities."""
 
 
 class Emitter:

@@ -15,7 +15,7 @@ from ttc.exporters.ttnn.placing import Placing
 from ttc.exporters.ttnn.weights import BFLOAT8, BFLOAT16, FLOAT32, StoredWeights
 
 FORMATS = {None: (BFLOAT16, BFLOAT16), "Float16_b": (BFLOAT16, BFLOAT16), "Bfp8_b": (BFLOAT8, BFLOAT16), "Float32": (FLOAT32, FLOAT32)}
-"""By the format of a compilation: that of weights of products and convolutions, and that of all other tensors."""
+"""The formats of weights of products and convolutions, and of all other tensors, by the format of a compilation."""
 MODULE, WEIGHTS = "model.py", "weights.safetensors"
 
 

@@ -14,7 +14,7 @@ from ttc.exporters.graph import LEAVES, ModelGraph
 from ttc.exporters.ttnn.values import TILE
 
 LEAST = 3
-"""Products that are worth merging: two of them read their input twice, and cutting the result apart takes as long."""
+"""The least number of products worth merging: two read their input twice, and cutting the result apart takes as long."""
 
 
 @record(frozen=False, eq=False)
@@ -65,7 +65,7 @@ class MergedProduct:
         return np.concatenate([part for of_chip in parts for part in of_chip], axis=1)
 
     def row(self, graph: ModelGraph) -> NDArray | None:
-        """Return the biases [1, n] side by side, zeros where a product has none; None if no one has."""
+        """Return the biases [1, n] side by side, zeros where a product has none; None if none has one."""
         if not any(leaf is not None for leaf in self.biases):
             return None
         rows = []

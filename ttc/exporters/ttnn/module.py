@@ -16,7 +16,7 @@ from ttc.exporters.ttnn.emitter import Emitter
 from ttc.exporters.ttnn.traced import traced_text
 
 FORWARD = "forward"
-"""The function of the only program."""
+"""The name of the function of a module that has one program."""
 HEAD = """
 import torch
 import ttnn

@@ -65,7 +65,7 @@ class OpText:
         return axis if axis < 0 else axis - rank
 
     def scalar(self, index: int, beside: int) -> int | float | None:
-        """Return an operand that is one constant number, as that; None for any other.
+        """Return an operand that is one constant number as that number; None for any other.
 
         Args:    beside: the operand that the result has its rank of: a constant of more dimensions than it would add some.
         """
@@ -128,7 +128,7 @@ class OpText:
 
 
 class Elsewhere(Exception):
-    """An op that a rule does not take, and why: another kind of rule may."""
+    """Raised for an op that a rule does not take, and why; another kind of rule may take it."""
 
 
 def ints(step: OpText, name: str) -> tuple[int, ...]:

@@ -6,9 +6,9 @@ from ttc.dialects.core.records import record
 
 L1, DRAM = "L1", "DRAM"
 SHARE = 1 / 6
-"""Part of all cores' L1 that tensors may take: kernels need the rest for their buffers, which start at the other end."""
+"""The share of all cores' L1 that tensors may take: kernels need the rest for their buffers, which start at the other end."""
 LARGEST = 1 / 24
-"""Part of all cores' L1 that one tensor may take; larger ones gain little from it."""
+"""The share of all cores' L1 that one tensor may take; larger ones gain little from it."""
 
 
 @record(frozen=False)

@@ -52,22 +52,22 @@ class PlacedValue:
 
     @property
     def is_float(self) -> bool:
-        """Whether the device computes with it as it is."""
+        """Whether the device computes with the value in its own format."""
         return str(self.dtype) in COMPUTED
 
     @property
     def on_device(self) -> bool:
-        """Whether the device holds it already."""
+        """Whether the device holds the value already."""
         return any(form in self.forms for form in (FULL, FLAT, ROWS, TURNED))
 
     @property
     def is_flat(self) -> bool:
-        """Whether the device holds it as one row of pixels alone."""
+        """Whether the device holds the value as one row of pixels alone."""
         return FLAT in self.forms and FULL not in self.forms
 
 
 def rows_dimension(value: PlacedValue, form: str) -> int | None:
-    """Return the dimension of a tensor of the device along which chips divide a value; None where each has all of it."""
+    """Return the dimension of a device's tensor along which chips divide a value; None where each chip has all of it."""
     if value.whole is None:
         return None
     parts, sizes = lifted(value.shape), lifted(value.whole.shape)

@@ -15,7 +15,7 @@ STORED = {BFLOAT16: ml_dtypes.bfloat16, BFLOAT8: ml_dtypes.bfloat16, FLOAT32: np
 HOST, DEVICE, KERNEL = "host", "device", "kernel"
 """Where `prepare` puts a weight: it stays a tensor of torch; on the device; in a tensor of TT-NN on the host, as convolutions take it."""
 LONGEST = 56
-"""Characters of a weight's name in the file: lines of code hold it."""
+"""The most characters of a weight's name in the file: lines of code hold it."""
 TILES, ROW_MAJOR = "TILE_LAYOUT", "ROW_MAJOR_LAYOUT"
 
 
@@ -38,7 +38,7 @@ class StoredWeight:
 
 @record(frozen=False)
 class StoredWeights:
-    """The weights that programs read, each once a form.
+    """The weights that programs read, each stored once in each form.
 
     Args:
         stored: by name in the file.

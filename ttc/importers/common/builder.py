@@ -74,7 +74,7 @@ class Builder(DrawingMaker):
         sources: tuple[str, ...] = (),
         declared: Mapping[str, tuple[int, ...]] = NOTHING_DECLARED,
     ) -> None:
-        """From here on ops belong to this node of the source.
+        """Place all further ops at this node of the source.
 
         Args:
             node: its name.
@@ -88,13 +88,13 @@ class Builder(DrawingMaker):
 
     @property
     def node(self) -> str:
-        """The node that ops belong to."""
+        """The node that ops are placed at."""
         return self._node
 
     # ---- ops ------------------------------------------------------------------------------------------------------------------
 
     def place(self, op: NNOp) -> tuple[SSAValue, ...]:
-        """Put an op that is made already behind all others, and return its results.  Raises E0203 for results too large."""
+        """Put an op that exists already behind all others, and return its results. Raises E0203 for results too large."""
         for result in op.results:
             spec = spec_of(result.type)
             if spec.elements > MAX_ELEMENTS or spec.rank > MAX_RANK:
@@ -104,7 +104,7 @@ class Builder(DrawingMaker):
 
     @contextmanager
     def collected(self) -> Iterator[list[NNOp]]:
-        """Ops made inside go into the list, not into the function: they are to stand in a region (see `control`), or may be given up.
+        """Collect the ops made inside the block in a list: they are to stand in a region (see `control`), or may be given up.
 
         The node is the one from before when it ends.
         """
@@ -118,7 +118,7 @@ class Builder(DrawingMaker):
 
     @property
     def made(self) -> tuple[NNOp, ...]:
-        """Ops of the function so far, in order."""
+        """The ops of the function so far, in order."""
         return tuple(self._body)
 
     @property
@@ -127,7 +127,9 @@ class Builder(DrawingMaker):
         return self._location
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
-        """The sizes of a value's dimensions.  Raises Unsupported if one depends on data: mappings that can do without ask for `spec`."""
+        """Return the sizes of a value's dimensions. Raises Unsupported if one depends on data: mappings that can do without ask for
+        `spec`.
+        """
         found = spec_of(value.type)
         if not found.is_static:
             raise Unsupported(f"takes no tensor whose shape depends on data: {found}")
@@ -158,7 +160,7 @@ class Builder(DrawingMaker):
         return self._leaf(ConstantOp, {"value": WeightAttr.of(name, spec)}, spec, name)
 
     def state(self, name: str, first: Weight) -> SSAValue:
-        """Return the leaf of a state: what it holds when the function is entered; `first` is the value it starts with."""
+        """Return the leaf of a state: its value when the function is entered; `first` is the value that it starts with."""
         spec = Spec(first.shape, first.dtype)
         self._weights[name] = first
         return self._leaf(StateOp, {"sym": name, "value": WeightAttr.of(name, spec)}, spec, name)
@@ -234,7 +236,7 @@ class Builder(DrawingMaker):
 
     @property
     def fixed(self) -> dict[SSAValue, NDArray]:
-        """Arguments whose values were needed, with these, in the compute dtypes of their formats."""
+        """The arguments whose values were needed, with these, in the compute dtypes of their formats."""
         return self._given.used
 
     def ints(self, value: SSAValue, what: str) -> tuple[int, ...]:

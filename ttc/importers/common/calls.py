@@ -9,15 +9,15 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 
 MAX_DEPTH = 64
-"""How deep functions may call functions."""
+"""The most functions nested in each other by calls."""
 MAX_NODES = 1_000_000
-"""Nodes a model may have once calls are replaced."""
+"""The most nodes of a model once calls are replaced."""
 Key = TypeVar("Key", bound=Hashable)
 
 
 @record
 class GraphBody(Generic[Key]):
-    """How many nodes a graph or function has, and what they call; `name` is for messages."""
+    """The size of a graph or function in nodes, and what it calls; `name` is for messages."""
 
     name: str
     nodes: int
@@ -25,7 +25,7 @@ class GraphBody(Generic[Key]):
 
 
 def check_calls(main: GraphBody[Key], functions: Mapping[Key, GraphBody[Key]]) -> None:
-    """No function calls itself, directly or not, and the model without calls is of bounded depth and size.  Raises E0203."""
+    """Check that no function calls itself, directly or not, and that the model without calls is of bounded depth and size. Raises E0203."""
     found: dict[Key, tuple[int, int]] = {}  # nodes without calls, levels of calls
     active: set[Key] = set()
 

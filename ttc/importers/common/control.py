@@ -36,12 +36,12 @@ MAX_OPS = 1 << 15
 
 
 class Differing(Unsupported):
-    """Values of branches or iterations that differ in rank or dtype."""
+    """Raised for values of branches or iterations that differ in rank or dtype."""
 
 
 @record
 class LoopIteration:
-    """What one iteration of a loop makes, and whether another follows.
+    """The results of one iteration of a loop, and whether another follows.
 
     Args:
         carried: what the next one takes.

@@ -14,7 +14,9 @@ from ttc.importers.common.windows import SpatialWindow, lift, lower, pool_attrs,
 
 
 def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: SpatialWindow, groups: int) -> SSAValue:
-    """x[n, c, spatial...] with w[o, c / groups, kernel...]; the window has an entry a spatial dimension.  Raises E0401, Unsupported."""
+    """Convolve x[n, c, spatial...] with w[o, c / groups, kernel...]; the window has an entry a spatial dimension. Raises E0401,
+    Unsupported.
+    """
     if is_volume(b, x):
         return conv_volume(b, x, w, bias, flat, groups)
     rank, win = spatial_rank(b, x), two_dimensional(flat)
@@ -35,7 +37,9 @@ def convolution(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, fla
 def transposed_convolution(
     b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, flat: SpatialWindow, extra: tuple[int, ...], groups: int
 ) -> SSAValue:
-    """x[n, c, spatial...] with w[c, o / groups, kernel...]; extra: elements at the end beyond the windows, by dimension."""
+    """Convolve x[n, c, spatial...], transposed, with w[c, o / groups, kernel...]; extra: elements at the end beyond the windows, by
+    dimension.
+    """
     if is_volume(b, x):
         return conv_transpose_volume(b, x, w, bias, flat, extra, groups)
     rank, win = spatial_rank(b, x), two_dimensional(flat)
@@ -55,7 +59,7 @@ def transposed_convolution(
 
 
 def lacking(b: Builder, x: SSAValue, inner: Sequence[int], sizes: Sequence[int], flat: SpatialWindow) -> tuple[int, ...]:
-    """Elements at the end beyond the windows, by dimension, where a transposed convolution of x is to give these sizes.
+    """Return elements at the end beyond the windows, by dimension, where a transposed convolution of x is to give these sizes.
 
     inner: x's own sizes.  Raises E0401 if windows do not reach them, or reach beyond them.
     """
@@ -68,7 +72,7 @@ def lacking(b: Builder, x: SSAValue, inner: Sequence[int], sizes: Sequence[int],
 
 
 def groups_of(channels: int, depth: int) -> int:
-    """Groups of a convolution whose filters see that many of the channels.  Raises E0401."""
+    """Return the groups of a convolution whose filters see that many of the channels. Raises E0401."""
     if depth < 1 or channels < 1 or channels % depth:
         raise Error("E0401", f"{channels} channels do not fall into groups of {depth}")
     return channels // depth
@@ -83,7 +87,7 @@ def pool(b: Builder, op: str, x: SSAValue, flat: SpatialWindow, ceil_mode: int, 
 
 
 def mean_pool(b: Builder, x: SSAValue, flat: SpatialWindow, *, ceil: bool, include_pad: bool, divisor: float | None) -> SSAValue:
-    """Means of windows, or sums over a divisor: windows that ceil lets reach out have as many elements as the others then."""
+    """Return means of windows, or sums over a divisor: windows that ceil lets reach out have as many elements as the others then."""
     if divisor is None:
         return pool(b, "avg_pool2d", x, flat, int(ceil), count_include_pad=include_pad)
     win = reaching_up(b.shape(x)[2:], flat) if ceil else flat

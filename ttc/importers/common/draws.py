@@ -11,7 +11,7 @@ from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.nn.making import OpMaker
 
 SEED, OFFSET = "random.seed", "random.offset"
-"""States that random numbers follow from."""
+"""Names of the states that random numbers follow from."""
 
 
 class DrawingMaker(OpMaker):
@@ -22,14 +22,14 @@ class DrawingMaker(OpMaker):
 
     @abstractmethod
     def enter(self, node: str) -> None:
-        """From here on ops belong to this node of the source."""
+        """Place all further ops at this node of the source."""
 
     @abstractmethod
     def counter(self, name: str) -> SSAValue:
         """Return a state that starts as the integer 0."""
 
     def dropout(self, x: SSAValue, p: float) -> SSAValue:
-        """x with elements set to 0 with probability p, the others made larger: the next of the model's dropouts.
+        """Return x with elements set to 0 with probability p, the others made larger: the next of the model's dropouts.
 
         Seed and offset of its random numbers are the states `random.seed` and `random.offset`; each run moves the second.
         """

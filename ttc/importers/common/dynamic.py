@@ -36,7 +36,7 @@ def listed(b: Builder, sizes: Sequence[Size]) -> SSAValue:
 
 
 def known_of(b: Builder, values: SSAValue) -> tuple[int, ...]:
-    """Return the known ones among a list of integers; -1 for the others.  Joined lists are looked into."""
+    """Return the known integers of a list; -1 stands for the others. Joined lists are looked into."""
     found = b.part(values)
     if found is not None:
         return tuple(int(v) if known else DYNAMIC for v, known in zip(found.values.ravel(), found.known.ravel(), strict=True))
@@ -49,7 +49,7 @@ def known_of(b: Builder, values: SSAValue) -> tuple[int, ...]:
 
 
 def reshaped(b: Builder, x: SSAValue, sizes: Sequence[Size]) -> SSAValue:
-    """x in another shape; one of the sizes may be -1: what remains."""
+    """Return x in another shape; one of the sizes may be -1: what remains."""
     known = tuple(s if isinstance(s, int) else DYNAMIC for s in sizes)
     plain = all(isinstance(s, int) for s in sizes)
     if plain and b.spec(x).is_static:
@@ -61,7 +61,7 @@ def reshaped(b: Builder, x: SSAValue, sizes: Sequence[Size]) -> SSAValue:
 
 
 def with_axes(b: Builder, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """x with dimensions of size 1 at these places of the result.  Raises E0412."""
+    """Return x with dimensions of size 1 at these places of the result. Raises E0412."""
     rank = b.rank(x) + len(axes)
     added = axes_in(axes, rank)
     places = [i for i in range(rank) if i not in added]
@@ -72,7 +72,7 @@ def with_axes(b: Builder, x: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 
 def without_axes(b: Builder, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """x without dimensions of size 1; a dynamic one must turn out to be that."""
+    """Return x without dimensions of size 1; a dynamic one must turn out to have that size."""
     return reshaped(b, x, _one_open([size_of(b, x, axis) for axis in range(b.rank(x)) if axis not in axes]))
 
 
@@ -85,17 +85,17 @@ def _one_open(sizes: list[Size]) -> list[Size]:
 
 
 def sliced(b: Builder, x: SSAValue, starts: SSAValue, ends: SSAValue, axes: Sequence[int], steps: SSAValue) -> SSAValue:
-    """Python's slices of the axes, with bounds that are computed."""
+    """Return Python's slices of the axes, with bounds that are computed."""
     return b.nn("dynamic_slice", x, starts, ends, steps, axes=tuple(axes))
 
 
 def expanded(b: Builder, x: SSAValue, shape: SSAValue, known: Sequence[int]) -> SSAValue:
-    """x broadcast with a shape that is computed.  known: what is known of it, -1 elsewhere."""
+    """Return x broadcast with a shape that is computed.  known: its known sizes, -1 elsewhere."""
     return b.nn("dynamic_expand", x, shape, sizes=broadcast_shapes(b.spec(x).shape, tuple(known)))
 
 
 def repeated(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
-    """Whole copies of x side by side, as many along each dimension as a list of integers says that is computed.  Raises E0402."""
+    """Return whole copies of x side by side, as many along each dimension as a list of integers says that is computed. Raises E0402."""
     known, rank = known_of(b, repeats), b.rank(x)
     if len(known) != rank or b.rank(repeats) != 1:
         raise Error("E0402", f"repeats of {b.spec(repeats)} for {rank} dimensions")

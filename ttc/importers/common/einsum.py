@@ -28,7 +28,7 @@ class _Term:
 
 
 def einsum(b: Builder, operands: tuple[SSAValue, ...], equation: str) -> SSAValue:
-    """Operands are joined from the left to the right; labels that nothing needs any more are summed over."""
+    """Return an einsum: operands are joined from left to right; labels that nothing needs any more are summed over."""
     terms, result = _parse(b, operands, equation)
     terms = [_diagonal(b, term) for term in terms]
     found = _reduced(b, terms[0], "".join(t.labels for t in terms[1:]) + result)

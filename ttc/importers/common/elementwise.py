@@ -55,7 +55,7 @@ def floor_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def tan(b: Builder, x: SSAValue) -> SSAValue:
-    """sin x / cos x."""
+    """Return sin x / cos x, elementwise."""
     return b.nn("div", b.nn("sin", x), b.nn("cos", x))
 
 
@@ -65,14 +65,14 @@ def erfc(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def expm1(b: Builder, x: SSAValue) -> SSAValue:
-    """e^x - 1 = tanh(x / 2) (e^x + 1), which loses nothing near 0."""
+    """Return e^x - 1 = tanh(x / 2) (e^x + 1), which loses nothing near 0."""
     power, one = b.nn("exp", x), b.scalar(1, x)
     near = b.nn("mul", b.nn("tanh", b.nn("mul", x, b.scalar(0.5, x))), b.nn("add", power, one))
     return b.nn("where", b.nn("greater", b.nn("abs", x), one), b.nn("sub", power, one), near)
 
 
 def log1p(b: Builder, x: SSAValue) -> SSAValue:
-    """ln(1 + x) = 2 atanh(x / (2 + x)), which loses nothing near 0; beyond, where it is not taken, x is bounded so that its slope is."""
+    """Return ln(1 + x) = 2 atanh(x / (2 + x)), exact near 0; elsewhere, where it is not taken, x is bounded so that its slope is."""
     two, bounded = b.scalar(2, x), b.nn("clip", x, min=-0.25, max=0.25)
     near = b.nn("mul", b.nn("atanh", b.nn("div", bounded, b.nn("add", bounded, two))), two)
     return b.nn("where", b.nn("less", b.nn("abs", x), b.scalar(0.25, x)), near, b.nn("log", b.nn("add", x, b.scalar(1, x))))
@@ -92,7 +92,7 @@ def atan2(b: Builder, y: SSAValue, x: SSAValue) -> SSAValue:
 
 
 def select(b: Builder, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x where the condition holds, else y; a condition of rank 1 chooses among their first dimension."""
+    """Return x where the condition holds, else y; a condition of rank 1 chooses among their first dimension."""
     rank = b.rank(x)
     if b.rank(condition) == 1 and rank > 1:
         condition = b.reshape(condition, *b.shape(condition), *(1,) * (rank - 1))

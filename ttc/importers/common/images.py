@@ -21,7 +21,7 @@ MAX_STEP = 1 << 24
 
 
 def image_pads(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Ints, padding: str) -> Ints:
-    """Top, left, bottom, right for padding SAME or VALID of x[n, height, width, c].  Raises E0401, E0402."""
+    """Return top, left, bottom, right for padding SAME or VALID of x[n, height, width, c]. Raises E0401, E0402."""
     require_steps("kernel", kernel)
     require_steps("strides", strides)
     require_steps("dilations", dilations)
@@ -50,7 +50,7 @@ def conv(b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, strides: I
 
 
 def pool(b: Builder, op: str, x: SSAValue, kernel: Ints, strides: Ints, pads: Ints) -> SSAValue:
-    """max_pool2d, or avg_pool2d over the elements inside x.  pads: top, left, bottom, right."""
+    """Return max_pool2d, or avg_pool2d over the elements inside x.  pads: top, left, bottom, right."""
     attrs: dict[str, Any] = {"kernel": kernel, "strides": strides, "pads": pads, "dilations": (1, 1), "layout": "nhwc", "ceil_mode": False}
     if op == "avg_pool2d":
         attrs["count_include_pad"] = False
@@ -60,7 +60,9 @@ def pool(b: Builder, op: str, x: SSAValue, kernel: Ints, strides: Ints, pads: In
 def conv_transpose(
     b: Builder, x: SSAValue, w: SSAValue, bias: SSAValue | None, sizes: Ints, strides: Ints, dilations: Ints, padding: str
 ) -> SSAValue:
-    """The transposed convolution that gives images of these sizes: height and width.  w: [height, width, out, in].  Raises E0401, E0402."""
+    """Return the transposed convolution that gives images of these sizes: height and width.  w: [height, width, out, in]. Raises E0401,
+    E0402.
+    """
     require_steps("strides", strides)
     require_steps("dilations", dilations)
     if b.rank(x) != 4 or b.rank(w) != 4 or min((*sizes, *b.shape(w))) < 1:
@@ -79,7 +81,7 @@ def conv_transpose(
 
 
 def resize(b: Builder, x: SSAValue, sizes: Ints, mode: str, *, align_corners: bool, half_pixel: bool) -> SSAValue:
-    """Images sampled anew to height and width.  mode: nearest, linear or cubic.  Raises E0401, E0402."""
+    """Return images sampled anew to height and width.  mode: nearest, linear or cubic. Raises E0401, E0402."""
     shape = b.shape(x)
     if len(shape) != 4 or len(sizes) != 2 or not all(1 <= s <= MAX_STEP for s in sizes) or min(shape) < 1:
         raise Error("E0402", f"images {b.spec(x)} cannot be resized to {list(sizes)}")
@@ -106,7 +108,7 @@ def resize(b: Builder, x: SSAValue, sizes: Ints, mode: str, *, align_corners: bo
 
 
 def depth_to_space(b: Builder, x: SSAValue, block: int) -> SSAValue:
-    """x[n, h, w, block * block * c] -> [n, h * block, w * block, c].  Raises E0401, E0402."""
+    """Return x[n, h, w, block * block * c] as [n, h * block, w * block, c]. Raises E0401, E0402."""
     n, h, w, c = _image(b, x, block)
     if c % block**2:
         raise Error("E0401", f"{c} channels are no {block} x {block} blocks")
@@ -116,7 +118,7 @@ def depth_to_space(b: Builder, x: SSAValue, block: int) -> SSAValue:
 
 
 def space_to_depth(b: Builder, x: SSAValue, block: int) -> SSAValue:
-    """x[n, h, w, c] -> [n, h / block, w / block, block * block * c].  Raises E0401, E0402."""
+    """Return x[n, h, w, c] as [n, h / block, w / block, block * block * c]. Raises E0401, E0402."""
     n, h, w, c = _image(b, x, block)
     if h % block or w % block:
         raise Error("E0401", f"blocks of {block} do not divide {h} x {w}")
@@ -132,7 +134,7 @@ def _image(b: Builder, x: SSAValue, block: int) -> Ints:
 
 
 def space_to_batch(b: Builder, x: SSAValue, block: Ints, pads: Sequence[tuple[int, int]], value: float = 0.0) -> SSAValue:
-    """x[n, spatial.., rest..] padded, with the places inside blocks in front of n.  pads: before and after, a spatial dimension."""
+    """Return x[n, spatial.., rest..] padded, with the places inside blocks in front of n.  pads: before and after, a spatial dimension."""
     _require_blocks(b, x, block, pads)
     rest = b.rank(x) - 1 - len(block)
     before, after = (0, *(p[0] for p in pads), *(0,) * rest), (0, *(p[1] for p in pads), *(0,) * rest)
@@ -185,7 +187,7 @@ def _require_blocks(b: Builder, x: SSAValue, block: Ints, margins: Sequence[tupl
 
 
 def local_response_norm(b: Builder, x: SSAValue, radius: int, bias: float, alpha: float, beta: float) -> SSAValue:
-    """x / (bias + alpha * the sum of squares over 2 * radius + 1 channels around)^beta; the sum is a product with a band matrix."""
+    """Return x / (bias + alpha * sum of squares over 2 * radius + 1 channels around)^beta; the sum is a product with a band matrix."""
     shape = b.shape(x)
     if not shape or shape[-1] > 1 << 12 or not 0 <= radius <= MAX_STEP:
         raise Error("E0402", f"takes at most 4096 channels and a radius of at least 0, not {b.spec(x)} and {radius}")

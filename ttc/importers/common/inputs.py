@@ -24,7 +24,7 @@ LISTED = 4
 
 @record(frozen=False)
 class OpenDimensions(Error):
-    """E0205 for dimensions that nobody fixed.
+    """An E0205 for dimensions that nobody fixed.
 
     Args:
         inputs: all of the model's, in order.
@@ -68,7 +68,7 @@ def input_specs(inputs: Sequence[OpenInput], shapes: Mapping[str, tuple[int, ...
 
 
 def given_values(arguments: Mapping[str, SSAValue], values: Mapping[str, Any]) -> dict[SSAValue, NDArray]:
-    """The values of integer and boolean arguments that ops may follow from.  What floating-point inputs hold never counts.
+    """Return values of integer and boolean arguments that ops may follow from; those of floating-point inputs never count.
 
     Args:
         arguments: by name.

@@ -12,7 +12,7 @@ from ttc.importers.common.open_input import OpenInput
 
 Shapes = Mapping[str, tuple[int, ...]]
 CHANNELS = (1, 3, 4)
-"""Sizes of a dimension that holds the channels of an image."""
+"""The sizes of a dimension that holds the channels of an image."""
 COLOURS = 3
 TERM = re.compile(r"\s*([+*-])\s*")
 """Operators between the names and numbers of a dimension that is an expression: `past_length + 1`."""
@@ -20,7 +20,7 @@ TERM = re.compile(r"\s*([+*-])\s*")
 
 @record
 class Guess:
-    """Sizes to take where a model says nothing.
+    """Sizes to assume where a model does not say any.
 
     Args:
         image: pixels a side.

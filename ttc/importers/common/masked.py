@@ -37,7 +37,7 @@ class Masks:
 
 
 def strided_slice(b: Builder, x: SSAValue, begin: Ints, end: Ints, strides: Ints, masks: Masks) -> SSAValue:
-    """Python's x[begin:end:strides, ...] under masks.  Raises E0401, E0402."""
+    """Return Python's x[begin:end:strides, ...] under masks. Raises E0401, E0402."""
     shape = b.shape(x)
     ranges: list[range] = []
     result: list[int] = []
@@ -61,7 +61,7 @@ def strided_slice(b: Builder, x: SSAValue, begin: Ints, end: Ints, strides: Ints
 
 Place = TypeVar("Place")
 Entry: TypeAlias = tuple[Place | None, Place | None, int, bool]
-"""First, end and step, None as far as it goes; whether one element is taken."""
+"""An entry of a strided slice: first, end and step, None as far as it goes; whether one element is taken."""
 
 
 def entries(rank: int, begin: Sequence[Place], end: Sequence[Place], strides: Sequence[int], masks: Masks) -> list[Entry[Place] | None]:
@@ -100,7 +100,7 @@ def _range(size: int, first: int | None, last: int | None, step: int, single: bo
 
 
 def gather(b: Builder, x: SSAValue, indices: SSAValue, axis: int, batch_dims: int) -> SSAValue:
-    """Slices of x along an axis; the leading batch_dims dimensions of x and indices go together.  Raises E0401, E0412."""
+    """Return slices of x along an axis; the leading batch_dims dimensions of x and indices go together. Raises E0401, E0412."""
     rank, depth = b.rank(x), b.rank(indices)
     axis = axis_in(axis, rank)
     batch = batch_dims + depth if batch_dims < 0 else batch_dims
@@ -124,7 +124,7 @@ def gather(b: Builder, x: SSAValue, indices: SSAValue, axis: int, batch_dims: in
 
 
 def mirror_pad(b: Builder, x: SSAValue, before: Ints, after: Ints, *, with_border: bool) -> SSAValue:
-    """Margins that are mirror images, with the border itself or without.  Raises E0402."""
+    """Return x with margins that are mirror images, with the border itself or without. Raises E0402."""
     shape = b.shape(x)
     if not len(before) == len(after) == len(shape) or min((*before, *after), default=0) < 0:
         raise Error("E0402", f"margins {list(before)} and {list(after)} do not fit {b.spec(x)}")
@@ -148,7 +148,7 @@ def reverse(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
 
 
 def one_hot(b: Builder, indices: SSAValue, depth: int, on: SSAValue, off: SSAValue, axis: int) -> SSAValue:
-    """`on` at each index along a new axis of that depth, `off` elsewhere; an index outside marks nothing.  Raises E0402, E0412."""
+    """Return `on` at each index along a new axis of that depth, `off` elsewhere; an index outside marks nothing. Raises E0402, E0412."""
     shape, wide = b.shape(indices), np.dtype(np.int64)
     at = axis_in(axis, len(shape) + 1)
     if not 0 <= depth <= 1 << 20:

@@ -19,7 +19,7 @@ from ttc.importers.common.builder import Builder
 from ttc.runtime.contract import FixedInput
 
 MAX_MESSAGE = 2000
-"""The most characters of a message: what a hostile file makes it quote is cut."""
+"""The most characters of a message: quotations from a hostile file are cut."""
 
 
 def finished(
@@ -30,7 +30,7 @@ def finished(
     items: Sequence[str] = (),
     absent: Sequence[tuple[str, str]] = (),
 ) -> tuple[ModuleOp, WeightStore]:
-    """The module at the end of stage import, with this entry function, and the weights that it uses.
+    """Return the module at the end of stage import, with this entry function, and the weights that it uses.
 
     Args:
         model: its name.
@@ -77,7 +77,7 @@ def _set_rows(module: ModuleOp, name: str, rows: Sequence[tuple[Plain, ...]]) ->
 
 @contextmanager
 def naming(file: str) -> Iterator[None]:
-    """Errors raised inside name the file, and quote no more of it than a screen holds."""
+    """Let errors raised inside the block name the file, and quote no more of it than a screen holds."""
     try:
         yield
     except Error as error:

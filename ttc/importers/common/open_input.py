@@ -10,7 +10,7 @@ import numpy as np
 from ttc.dialects.core.records import record
 
 Dims = tuple[int | str, ...]
-"""Sizes; for a dynamic dimension its name, which may be empty."""
+"""The sizes of an input's dimensions; for a dynamic dimension its name, which may be empty."""
 
 
 @record
@@ -30,6 +30,6 @@ class OpenInput:
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def nearest_size(self, dim: str, size: int) -> int:
-        """The size that a dynamic dimension can have nearest to one."""
+        """Return the size nearest to one that a dynamic dimension can have."""
         least, largest = self.limits.get(dim, (size, size))
         return min(max(size, least), largest)

@@ -16,7 +16,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def added_windows(b: Builder, x: SSAValue, sizes: Ints, win: SpatialWindow) -> SSAValue:
-    """x[n, c * taps, windows] -> [n, c, sizes].  Raises E0401."""
+    """Return x[n, c * taps, windows] added up to [n, c, sizes]. Raises E0401."""
     rank, (n, columns, count) = len(sizes), b.shape(x)
     along = [core.Window(win.kernel[i], win.strides[i], win.dilations[i], win.pads[i], win.pads[rank + i], ceil=False) for i in range(rank)]
     counts = tuple(max(w.count(size), 0) for w, size in zip(along, sizes, strict=True))

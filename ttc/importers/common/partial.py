@@ -13,7 +13,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 
 MAX_PARTS: Final = 1 << 10
-"""Elements of a value that is known in part: lists of sizes, and what is computed with them."""
+"""The most elements of a value that is known in part: lists of sizes, and what is computed with them."""
 _MOVING: Final = frozenset(f"nn.{name}" for name in ("slice", "concat", "split", "reshape", "transpose", "expand", "cast", "repeat"))
 _PICKING: Final = frozenset(("nn.gather",))
 

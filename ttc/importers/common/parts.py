@@ -16,7 +16,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def strided(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | None, steps: Ints | None) -> SSAValue:
-    """Python's slices of the axes named, or of the first ones: starts and ends clamp, negative ones count from the end."""
+    """Return Python's slices of the axes named, or of the first ones: starts and ends clamp, negative ones count from the end."""
     shape = b.shape(x)
     axes = tuple(range(len(starts))) if axes is None else tuple(axis_in(a, len(shape)) for a in axes)
     steps = (1,) * len(starts) if steps is None else steps
@@ -49,7 +49,7 @@ def part(b: Builder, x: SSAValue, axis: int, start: int, size: int, step: int = 
 
 
 def padded(b: Builder, x: SSAValue, before: Sequence[int], after: Sequence[int], value: float = 0.0, mode: str = "constant") -> SSAValue:
-    """x with margins, an entry a dimension; negative ones crop.  mode: as nn.pad's."""
+    """Return x with margins, an entry a dimension; negative ones crop.  mode: as nn.pad's."""
     x = _crop(b, x, before, after)
     before, after = [max(p, 0) for p in before], [max(p, 0) for p in after]
     if not any(before) and not any(after):
@@ -87,7 +87,7 @@ def element(b: Builder, x: SSAValue, axis: int, at: int) -> SSAValue:
 
 
 def stacked(b: Builder, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Tensors of one shape along a new axis.  Raises E0401 if they differ."""
+    """Return tensors of one shape along a new axis. Raises E0401 if they differ."""
     shape = b.shape(values[0])
     at = axis_in(axis, len(shape) + 1)
     if any(b.spec(v) != b.spec(values[0]) for v in values):

@@ -16,11 +16,11 @@ from ttc.importers.common.windows import SpatialWindow
 
 Ints: TypeAlias = tuple[int, ...]
 MOST_TAPS = 16
-"""The most taps of windows that are compared one after the other; beyond, ops grow with the window, and lines of taps are long enough."""
+"""The most taps of windows that are compared one after the other; of larger windows whole lines of taps are."""
 
 
 def window_places(sizes: Ints, win: SpatialWindow, *, ceil: bool = False) -> np.ndarray:
-    """[windows, taps]: place in the flattened image of each tap of each window; -1 in the padding.  Raises Unsupported."""
+    """Return [windows, taps]: the place in the flattened image of each tap of each window; -1 in the padding. Raises Unsupported."""
     rank = len(sizes)
     found = np.zeros((1, 1), np.int64)
     for axis, size in enumerate(sizes):
@@ -52,7 +52,8 @@ def max_pool_places(b: Builder, x: SSAValue, win: SpatialWindow, shape: Ints, *,
 
 
 def largest_in(b: Builder, x: SSAValue, places: np.ndarray, names: np.ndarray | None = None) -> tuple[SSAValue, SSAValue]:
-    """The largest element of each window over x[n, c, spatial...] and its place in the image, the first of equal ones: [n * c, windows].
+    """Return the largest element of each window over x[n, c, spatial...] and its place in the image, the first of equal ones: [n * c,
+    windows].
 
     Args:
         places: [windows, taps] in the flattened image, -1 for a tap outside.

@@ -8,7 +8,7 @@ from ttc.importers.common.builder import Builder
 
 
 def matmul(b: Builder, a: SSAValue, c: SSAValue) -> SSAValue:
-    """numpy.matmul: operands of rank 1 are a row and a column whose dimension the result lacks.  Raises E0401."""
+    """Return a product as numpy.matmul does: operands of rank 1 are a row and a column whose dimension the result lacks. Raises E0401."""
     if min(b.rank(a), b.rank(c)) > 1:
         return b.nn("matmul", a, c, None, transpose_a=False, transpose_b=False)
     left, right = b.shape(a), b.shape(c)

@@ -50,7 +50,7 @@ def write_varint(value: int) -> bytes:
 
 
 def fields(data: Buffer, start: int, end: int, kind: str) -> Iterator[Field]:
-    """The fields of the message in data[start:end].  kind: of model, for messages.
+    """Yield the fields of the message in data[start:end].  kind: of model, for messages.
 
     Raises E0201 where one is malformed or runs past the end.
     """

@@ -23,7 +23,7 @@ def resized(
     rounding: str = "floor",
     antialias: bool = False,
 ) -> SSAValue:
-    """x[n, c, spatial...] to the sizes of the output, or by the factors; both: the factors say where samples lie."""
+    """Return x[n, c, spatial...] in the sizes of the output, or by the factors; with both, the factors say where samples lie."""
     sizes = b.shape(x)[2:]
     if output is None:
         output = tuple(floor(d * (f or 1.0)) for d, f in zip(sizes, factors, strict=True))
@@ -50,7 +50,7 @@ def resized(
 
 
 def pixel_shuffle(b: Builder, x: SSAValue, factor: int) -> SSAValue:
-    """x[..., c r^2, h, w] -> [..., c, h r, w r]."""
+    """Return x[..., c r^2, h, w] as [..., c, h r, w r]."""
     *lead, c, h, w = b.shape(x)
     n, depth = len(lead), c // factor**2
     parts = b.reshape(x, *lead, depth, factor, factor, h, w)
@@ -59,7 +59,7 @@ def pixel_shuffle(b: Builder, x: SSAValue, factor: int) -> SSAValue:
 
 
 def pixel_unshuffle(b: Builder, x: SSAValue, factor: int) -> SSAValue:
-    """x[..., c, h r, w r] -> [..., c r^2, h, w]."""
+    """Return x[..., c, h r, w r] as [..., c r^2, h, w]."""
     *lead, c, h, w = b.shape(x)
     n = len(lead)
     parts = b.reshape(x, *lead, c, h // factor, factor, w // factor, factor)
@@ -68,7 +68,7 @@ def pixel_unshuffle(b: Builder, x: SSAValue, factor: int) -> SSAValue:
 
 
 def channel_shuffle(b: Builder, x: SSAValue, groups: int) -> SSAValue:
-    """Channels one of each group after the other."""
+    """Return the channels in turn, one of each group after the other."""
     n, c, *rest = b.shape(x)
     parts = b.reshape(x, n, groups, c // groups, *rest)
     return b.reshape(b.nn("transpose", parts, perm=(0, 2, 1, *range(3, len(rest) + 3))), n, c, *rest)

@@ -13,13 +13,13 @@ from ttc.importers.common.builder import MAX_RANK, Builder
 
 Ints: TypeAlias = tuple[int, ...]
 MAX_COUNT = 1 << 24
-"""Elements that a range made at import may have."""
+"""The most elements of a range made at import."""
 MAX_PARTS = 1 << 16
-"""Parts that a tensor may be cut into."""
+"""The most parts that a tensor may be cut into."""
 
 
 def squeezed(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
-    """x without the dimensions named, which have size 1, or without all that have.  Raises E0401, E0412."""
+    """Return x without the dimensions named, which have size 1, or without all that have. Raises E0401, E0412."""
     shape = b.shape(x)
     dropped = axes_in(axes, len(shape)) if axes else tuple(i for i, d in enumerate(shape) if d == 1)
     if any(shape[i] != 1 for i in dropped):
@@ -28,14 +28,14 @@ def squeezed(b: Builder, x: SSAValue, axes: Ints) -> SSAValue:
 
 
 def expanded(b: Builder, x: SSAValue, axis: int) -> SSAValue:
-    """x with one more dimension, of size 1.  Raises E0412."""
+    """Return x with one more dimension, of size 1. Raises E0412."""
     shape = b.shape(x)
     at = axis_in(axis, len(shape) + 1)
     return b.reshape(x, *shape[:at], 1, *shape[at:])
 
 
 def equal_parts(b: Builder, x: SSAValue, axis: int, count: int) -> tuple[SSAValue, ...]:
-    """x cut along an axis into that many parts of one size.  Raises E0402, E0412."""
+    """Return x cut along an axis into that many parts of one size. Raises E0402, E0412."""
     at = axis_in(axis, b.rank(x))
     size = b.shape(x)[at]
     if not 1 <= count <= MAX_PARTS or size % count:
@@ -44,7 +44,7 @@ def equal_parts(b: Builder, x: SSAValue, axis: int, count: int) -> tuple[SSAValu
 
 
 def sized_parts(b: Builder, x: SSAValue, axis: int, given: Ints) -> tuple[SSAValue, ...]:
-    """x cut along an axis into parts of these sizes, one of which may be -1: what is left.  Raises E0402, E0412."""
+    """Return x cut along an axis into parts of these sizes, one of which may be -1: what is left. Raises E0402, E0412."""
     at = axis_in(axis, b.rank(x))
     rest = b.shape(x)[at] - sum(s for s in given if s != -1)
     found = tuple(rest if s == -1 else s for s in given)
@@ -64,7 +64,9 @@ def elements(b: Builder, x: SSAValue, axis: int, count: int) -> tuple[SSAValue, 
 
 
 def range_(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue) -> SSAValue:
-    """start, start + delta, ... below limit (above, for a negative delta): made at import where the numbers are known.  Raises E0402."""
+    """Return start, start + delta, ... below limit (above, for a negative delta): made at import where the numbers are known. Raises
+    E0402.
+    """
     operands = [b.reshape(v) for v in (start, limit, delta)]
     known = [k.item() for k in map(b.known, operands) if k is not None]
     if len(known) < len(operands):

@@ -21,7 +21,7 @@ from ttc.dialects.nn.budget import Budget
 from ttc.importers.common.partial import Partial, partly, sizes_known
 
 MAX_ELEMENTS = 1 << 20
-"""Elements of one value that is computed."""
+"""The most elements of one value that is computed."""
 NO_INPUTS: Mapping[SSAValue, NDArray] = MappingProxyType({})
 _HEAVY = {
     f"nn.{name}"
@@ -48,7 +48,7 @@ class Tracker:
         self.used: dict[SSAValue, NDArray] = {}
 
     def known(self, value: SSAValue) -> NDArray | None:
-        """The value in its format's compute dtype, or None.  An explicit stack, as chains of ops may be long."""
+        """Return the value in its format's compute dtype, or None; by an explicit stack, as chains of ops may be long."""
         stack = [value]
         while stack:
             top = stack[-1]
@@ -68,7 +68,7 @@ class Tracker:
         return self._partial.get(value) if found is None else Partial(found, np.ones(found.shape, bool))
 
     def missing(self, value: SSAValue) -> set[SSAValue]:
-        """Arguments of integers and booleans that a value which is not known follows from; none if it follows from others, too."""
+        """Return arguments of integers and booleans that an unknown value follows from; none if it follows from other arguments, too."""
         found: set[SSAValue] = set()
         seen: set[SSAValue] = set()
         stack = [value]

@@ -1,4 +1,4 @@
-"""What the importer cannot take: collected over the whole model, reported in one table."""
+"""Nodes that the importer cannot take: collected over the whole model, reported in one table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Refusal(NamedTuple):
 
 @record(frozen=False)
 class UnsupportedOps(Error):
-    """E0202 for nodes that cannot be imported.
+    """An E0202 for nodes that cannot be imported.
 
     Args:
         refusals: all of them, those with the most nodes first.
@@ -68,7 +68,7 @@ class Misses:
     rows: dict[_Row, list[str]] = field(default_factory=dict)
 
     def add(self, op: str, domain: str, why: str, node: str) -> None:
-        """A node that was refused; domain: what defines its op, with the version if there are several: `ai.onnx 17`."""
+        """Add a node that was refused.  domain: what defines its op, with the version if there are several: `ai.onnx 17`."""
         self.rows.setdefault(_Row(op, domain, why), []).append(node)
 
     def report(self, wanted: Sequence[str] = (), rest: Callable[[], tuple[ModuleOp, WeightStore]] | None = None) -> UnsupportedOps:

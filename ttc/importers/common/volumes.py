@@ -12,7 +12,7 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.common.windows import SpatialWindow, pool_attrs
 
 MAX_DEPTH_TAPS = 64
-"""Taps along the depth of a convolution, each of which becomes a convolution."""
+"""The most taps along the depth of a convolution, each of which becomes a convolution."""
 
 
 def is_volume(b: Builder, x: SSAValue) -> bool:

@@ -17,7 +17,7 @@ from ttc.importers.common.unsupported import Unsupported
 
 
 def spatial_rank(b: Builder, x: SSAValue) -> int:
-    """1 or 2.  Raises E0401, Unsupported."""
+    """Return the number of spatial dimensions, 1 or 2. Raises E0401, Unsupported."""
     rank = b.rank(x) - 2
     if rank < 1:
         raise Error("E0401", f"needs a batch, channels and at least one spatial dimension, not {b.spec(x)}")
@@ -27,7 +27,7 @@ def spatial_rank(b: Builder, x: SSAValue) -> int:
 
 
 def lift(b: Builder, x: SSAValue) -> SSAValue:
-    """[a, b, w] as [a, b, 1, w]; values of rank 4 as they are."""
+    """Return [a, b, w] as [a, b, 1, w]; values of rank 4 as they are."""
     shape = b.shape(x)
     return b.reshape(x, *shape[:2], 1, *shape[2:]) if len(shape) == 3 else x
 
@@ -61,7 +61,7 @@ def flat_window(
     pads: tuple[int, ...],
     auto_pad: str,
 ) -> SpatialWindow:
-    """The window over x[n, c, spatial...] in as many dimensions; empty attributes take their defaults.  Raises E0402, Unsupported."""
+    """Return the window over x[n, c, spatial...] in as many dimensions; empty attributes take their defaults. Raises E0402, Unsupported."""
     rank = b.rank(x) - 2
     strides, dilations, pads = strides or (1,) * rank, dilations or (1,) * rank, pads or (0,) * (2 * rank)
     if not (len(kernel) == len(strides) == len(dilations) == rank and len(pads) == 2 * rank):
@@ -88,7 +88,7 @@ def _pads(sizes: tuple[int, ...], flat: SpatialWindow, auto_pad: str) -> tuple[i
 
 
 def same_totals(sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
-    """Padding by dimension, before and after together, with which there are as many windows as strides begin."""
+    """Return the padding by dimension, before and after together, with which there are as many windows as strides begin."""
     found: list[int] = []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         reach = (taps - 1) * dilation + 1
@@ -97,7 +97,7 @@ def same_totals(sizes: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[
 
 
 def split_pads(totals: list[int], *, upper: bool) -> tuple[int, ...]:
-    """All beginnings, then all ends; an odd element goes to the end (upper) or the beginning."""
+    """Return all beginnings, then all ends; an odd element goes to the end (upper) or the beginning."""
     small, large = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
     return small + large if upper else large + small
 
@@ -120,7 +120,7 @@ def two_dimensional(flat: SpatialWindow) -> SpatialWindow:
 
 
 def pool_attrs(w: SpatialWindow, ceil_mode: int) -> dict[str, Any]:
-    """Attributes that the two pools share."""
+    """Return attributes that the two pools share."""
     return {
         "kernel": w.kernel,
         "strides": w.strides,

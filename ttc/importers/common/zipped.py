@@ -17,7 +17,7 @@ from ttc.dialects.core.records import record
 MAX_MEMBERS = 1 << 17
 MAX_NAME = 1024
 MAX_RATIO = 1100
-"""Bytes that a compressed byte may become; deflate reaches 1032."""
+"""The most bytes that a compressed byte may become; deflate reaches 1032."""
 _LOCAL = struct.Struct("<4s5H3L2H")
 _ENCRYPTED = 1
 
@@ -46,7 +46,7 @@ class Zipped:
         return content
 
     def view(self, name: str) -> memoryview:
-        """A member that is stored plainly, as a view of the file: nothing is read, and no checksum verified.  Raises E0201, E0203."""
+        """Return a member that is stored plainly, as a view of the file: nothing is read, and no checksum verified. Raises E0201, E0203."""
         found = self._member(name)
         if found.compress_type != zipfile.ZIP_STORED:
             raise Error("E0203", f"member '{name}' is compressed")

@@ -23,9 +23,9 @@ from ttc.importers.onnx.tensors import DTYPES
 from ttc.importers.onnx.values import Value
 
 MAX_TRIPS = 4096
-"""Iterations of one loop that are unrolled."""
+"""The most iterations of one loop that are unrolled."""
 MAX_MAPPED = 1 << 16
-"""Nodes in branches and loops, each as often as it is mapped."""
+"""The most nodes in branches and loops, each counted as often as it is mapped."""
 
 
 _LABELS = re.compile(r"\[[^\[\]]*\]")
@@ -49,20 +49,20 @@ class CallBudget:
             raise Unsupported(f"more than {MAX_MAPPED} nodes once loops are unrolled")
 
     def why_not(self, node: str) -> str:
-        """Why a loop could not be unrolled when it was tried before, perhaps in another iteration around it; empty if it was not."""
+        """Return why a loop could not be unrolled when it was tried before, perhaps in another iteration around it; empty if it could."""
         return self._kept.get(_LABELS.sub("", node), "")
 
     def keep(self, node: str, why: str) -> None:
-        """Remember why: without that, loops inside each other would be mapped twice as often with every level."""
+        """Remember why a loop could not be unrolled: else loops inside each other would be mapped twice as often with every level."""
         self._kept[_LABELS.sub("", node)] = why
 
     def has(self, nodes: int) -> bool:
-        """Return whether that many more may be mapped in an attempt."""
+        """Return whether so many more nodes may be mapped in an attempt."""
         return nodes <= (self._limit - self._used) // 2
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """What is mapped inside may take half of what is left: something else may be tried afterwards."""
+        """Map what is inside with half of the nodes that are left: something else may be tried afterwards."""
         limit = self._limit
         self._limit = self._used + (limit - self._used) // 2
         try:
@@ -93,7 +93,7 @@ class NodeCall:
 
     @property
     def b(self) -> Builder:
-        """The builder, at this node: bodies leave it at their own nodes."""
+        """The builder, at this node: bodies leave it at nodes of their own."""
         self.builder.enter(self.name, tuple(self.node.output), self.opset)
         return self.builder
 
@@ -120,7 +120,7 @@ class NodeCall:
 
     @contextmanager
     def attempt(self) -> Iterator[list[NNOp]]:
-        """Ops made inside are placed at its end; if it fails, they leave nothing, and something else may be tried."""
+        """Place the ops made inside the block at its end; if it fails, they leave nothing, and something else may be tried."""
         with self.budget.attempt(), self.builder.collected() as ops:
             try:
                 yield ops
@@ -132,13 +132,13 @@ class NodeCall:
 
 
 def nodes_in(graph: GraphProto) -> int:
-    """Nodes of a graph and of the graphs in them."""
+    """Yield the nodes of a graph and of the graphs in them."""
     inner = (a.g for node in graph.node for a in node.attribute if a.HasField("g"))
     return len(graph.node) + sum(nodes_in(g) for g in inner)
 
 
 def stack(call: NodeCall, values: Sequence[Value], empty: Spec | None, axis: int = 0) -> Value:
-    """Return what iterations gave, along a new axis.  empty: the type of one, if there were none."""
+    """Return the values that iterations gave, along a new axis.  empty: the type of one, if there were none."""
     tensors = [v for v in values if isinstance(v, SSAValue)]
     if len(tensors) != len(values) or any(not call.b.spec(v).is_static for v in tensors):
         raise Unsupported("iterations give sequences or tensors of dynamic shape")

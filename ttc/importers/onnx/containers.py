@@ -66,7 +66,7 @@ def _listed(value: ValueInfoProto, values: Mapping[str, Any]) -> list[Any]:
 def items_of(
     inputs: Sequence[ValueInfoProto], parts: Mapping[str, list[str] | None], values: Mapping[str, Any]
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Arguments that are tensors of sequences and optionals, and the inputs that have no tensor, with the reason."""
+    """Return arguments that are tensors of sequences and optionals, and the inputs that have no tensor, with the reason."""
     items = [item for names in parts.values() for item in names or ()]
     items += [value.name for value in inputs if value.type.HasField("optional_type") and value.name in values and value.name not in parts]
     absent = [(name, "none" if names is None else "sequence") for name, names in parts.items() if not names]

@@ -26,7 +26,7 @@ from ttc.importers.onnx.tensors import array_of
 from ttc.importers.onnx.values import Listed, Packed, Value, flattened, like, refusable
 
 MAX_SELECTED = 64
-"""Ops of two branches that both run, for a choice by value."""
+"""The most ops of two branches that both run, for a choice by value."""
 
 
 _UNTYPED = ("E0401", "E0402", "E0403", "E0412")
@@ -142,7 +142,7 @@ def _branched(call: NodeCall, condition: SSAValue, then: GraphProto, other: Grap
 
 
 def loop(call: NodeCall) -> list[Value]:
-    """Iterations while the count and the condition allow; results that each of them gives are stacked."""
+    """Return the results of iterations while the count and the condition allow; results that each of them gives are stacked."""
     trips = call.operands[0]
     known = call.builder.known(trips) if isinstance(trips, SSAValue) else None
     count = int(known.item()) if known is not None and known.size == 1 else None

@@ -20,7 +20,7 @@ from ttc.importers.onnx.tensors import dtype_of, shape_of
 
 
 def describe(path: Path) -> Facts:
-    """Opsets, ops, weights and inputs of a model.  Raises E0102, E0201 to E0204."""
+    """Return opsets, ops, weights and inputs of a model. Raises E0102, E0201 to E0204."""
     with naming(path.name):
         source = read(path)
         ops: Counter[str] = Counter()

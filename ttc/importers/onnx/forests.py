@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.kernels.trees import COLUMNS
 
 MODES = ("less_equal", "less", "greater_equal", "greater", "equal", "not_equal", "member")
-"""What a node asks of its feature, by ONNX's number."""
+"""The questions that nodes ask of their feature, by ONNX's number."""
 _LESS_EQUAL, _LESS, _GREATER_EQUAL, _GREATER, _EQUAL, _NOT_EQUAL, _MEMBER = range(len(MODES))
 MAX_NODES = 1 << 28
 
@@ -47,7 +47,7 @@ class Forest(NamedTuple):
 
 
 def forest_of(asked: Questions, roots: NDArray, features: int, leaves: int, dtype: np.dtype) -> Forest:
-    """Trees of so many leaves on rows of so many features of a dtype.
+    """Return trees of so many leaves on rows of so many features of a dtype.
 
     Raises: E0402 for a feature, a node or a leaf that is not there, or a node that is reached twice.
     """

@@ -14,11 +14,11 @@ from ttc.importers.common.unsupported import Unsupported
 
 INT64 = np.dtype(np.int64)
 MASKED = -10000.0
-"""What masked scores get unless a node says otherwise."""
+"""The score of what is masked unless a node says otherwise."""
 
 
 def split_heads(b: Builder, x: SSAValue, heads: int) -> SSAValue:
-    """[n, s, heads * d] as [n, heads, s, d].  Raises E0401."""
+    """Return [n, s, heads * d] as [n, heads, s, d]. Raises E0401."""
     shape = b.shape(x)
     if len(shape) != 3 or heads < 1 or shape[2] % heads:
         raise Error("E0401", f"{b.spec(x)} does not fall into {heads} heads")
@@ -26,13 +26,13 @@ def split_heads(b: Builder, x: SSAValue, heads: int) -> SSAValue:
 
 
 def joined_heads(b: Builder, x: SSAValue) -> SSAValue:
-    """[n, heads, s, d] as [n, s, heads * d]."""
+    """Return [n, heads, s, d] as [n, s, heads * d]."""
     n, heads, s, d = b.shape(x)
     return b.reshape(b.nn("transpose", x, perm=(0, 2, 1, 3)), n, s, heads * d)
 
 
 def total_of(b: Builder, masks: tuple[SSAValue | None, ...]) -> SSAValue | None:
-    """Return the sum of masks that are there."""
+    """Return the sum of the masks that are present."""
     given = [m for m in masks if m is not None]
     if not given:
         return None
@@ -78,18 +78,18 @@ def lowest(dtype: np.dtype) -> float:
 
 
 def causal_mask(b: Builder, rows: int, columns: int, past: int, dtype: np.dtype) -> SSAValue:
-    """Row i sees the columns up to past + i."""
+    """Return the mask in which row i sees the columns up to past + i."""
     seen = np.arange(columns)[None, :] <= past + np.arange(rows)[:, None]
     return b.constant(np.where(seen, 0.0, lowest(dtype)), dtype)
 
 
 def attend(b: Builder, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue | None, scale: float) -> SSAValue:
-    """softmax(q k^T scale + mask) v for [n, heads, s, d]; scale 0 stands for 1 / sqrt(d)."""
+    """Return softmax(q k^T scale + mask) v for [n, heads, s, d]; scale 0 stands for 1 / sqrt(d)."""
     return b.nn("attention", q, k, v, mask, scale=scale or 1 / sqrt(b.shape(q)[-1]), zero_masked=False)
 
 
 def grouped(b: Builder, x: SSAValue, heads: int) -> SSAValue:
-    """Heads [n, h, t, d] repeated until there are as many as queries have.  Raises E0401."""
+    """Return heads [n, h, t, d] repeated until there are as many as queries have. Raises E0401."""
     n, have, t, d = b.shape(x)
     if have < 1 or heads % have:
         raise Error("E0401", f"{heads} heads of queries do not share {have} heads of keys")

@@ -36,7 +36,7 @@ def open_input(value: ValueInfoProto) -> OpenInput:
 
 
 def declared_shapes(values: Iterable[ValueInfoProto]) -> dict[str, tuple[int, ...]]:
-    """Static shapes that a model declares for its values, by name."""
+    """Return static shapes that a model declares for its values, by name."""
     found: dict[str, tuple[int, ...]] = {}
     for value in values:
         shape = value.type.tensor_type.shape if value.type.HasField("tensor_type") else None

@@ -68,7 +68,7 @@ def selu_6(b: Builder, x: SSAValue, *, alpha: float = 1.6732631921768188, gamma:
 
 @MAPPINGS.rule("Celu-12")
 def celu_12(b: Builder, x: SSAValue, *, alpha: float = 1.0) -> SSAValue:
-    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)) is elu of slope alpha over x / alpha."""
+    """Map Celu: max(0, x) + min(0, alpha (exp(x / alpha) - 1)) is elu of slope alpha over x / alpha."""
     return b.nn("mul", b.nn("elu", b.nn("div", x, b.scalar(alpha, x)), alpha=1.0), b.scalar(alpha, x)) if alpha > 0 else _celu(b, x, alpha)
 
 
@@ -106,7 +106,7 @@ def shrink_9(b: Builder, x: SSAValue, *, bias: float = 0.0, lambd: float = 0.5) 
 
 @MAPPINGS.rule("Softmax-1")
 def softmax_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
-    """Up to opset 12 over all dimensions from the axis on."""
+    """Map Softmax up to opset 12, which is over all dimensions from the axis on."""
     return _flattened(b, "softmax", x, axis)
 
 
@@ -117,7 +117,7 @@ def softmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
 
 @MAPPINGS.rule("LogSoftmax-1")
 def log_softmax_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
-    """Up to opset 12 over all dimensions from the axis on."""
+    """Map LogSoftmax up to opset 12, which is over all dimensions from the axis on."""
     return _flattened(b, "log_softmax", x, axis)
 
 

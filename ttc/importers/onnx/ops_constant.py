@@ -31,7 +31,7 @@ def constant_1(
     value_strings: tuple[str, ...] | None = None,
     sparse_value: Any = None,
 ) -> SSAValue:
-    """Exactly one of the values."""
+    """Map Constant, which has exactly one of the attributes for its value."""
     floats, ints = (value_float, value_floats), (value_int, value_ints)
     given = [v for v in (value, *floats, *ints, value_string, value_strings, sparse_value) if v is not None]
     if len(given) != 1:
@@ -62,7 +62,7 @@ def constant_of_shape_9(b: Builder, shape: SSAValue, *, value: NDArray | None = 
 
 @MAPPINGS.rule("Range-11")
 def range_11(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue, *, stash_type: int = 1) -> SSAValue:
-    """start + i delta while below (above, for a negative delta) limit: a constant if these are known at import."""
+    """Return start + i delta while below (above, for a negative delta) limit: a constant if these are known at import."""
     first, last, step = (b.known(v) for v in (start, limit, delta))
     if first is None or last is None or step is None:
         return b.nn("range", *(b.reshape(v) for v in (start, limit, delta)))
@@ -81,7 +81,7 @@ def range_11(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue, *, s
 
 @MAPPINGS.rule("NonZero-9")
 def non_zero_9(b: Builder, x: SSAValue) -> SSAValue:
-    """Indices [rank, count] of what is not 0: a constant if the operand is known at import, else of dynamic shape."""
+    """Return indices [rank, count] of what is not 0: a constant if the operand is known at import, else of dynamic shape."""
     value = b.known(x)
     if value is None:
         return b.nn("non_zero", x)
@@ -91,7 +91,7 @@ def non_zero_9(b: Builder, x: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("EyeLike-9")
 def eye_like_9(b: Builder, x: SSAValue, *, dtype: int | None = None, k: int = 0) -> SSAValue:
-    """Ones on the diagonal k of a matrix of x's shape."""
+    """Return ones on the diagonal k of a matrix of x's shape."""
     shape = b.shape(x)
     kind = spec_of(x.type).dtype if dtype is None else DTYPES.get(dtype)
     if kind is None or len(shape) != 2 or shape[0] * shape[1] > MAX_ELEMENTS:

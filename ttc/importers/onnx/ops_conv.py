@@ -31,7 +31,7 @@ def conv_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """x[n, c, spatial...] with w[o, c / group, kernel...]."""
+    """Convolve x[n, c, spatial...] with w[o, c / group, kernel...]."""
     rank = 3 if is_volume(b, x) else spatial_rank(b, x)
     win = flat_window(b, x, _kernel(b, w, rank, kernel_shape), strides, dilations, pads, auto_pad)
     return convolution(b, x, w, bias, win, group)
@@ -53,7 +53,7 @@ def conv_transpose_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """x[n, c, spatial...] with w[c, o / group, kernel...]; output_shape asks for a size instead of pads."""
+    """Convolve x[n, c, spatial...], transposed, with w[c, o / group, kernel...]; output_shape asks for a size instead of pads."""
     rank = 3 if is_volume(b, x) else spatial_rank(b, x)
     kernel = _kernel(b, w, rank, kernel_shape)
     strides, output_padding = strides or (1,) * rank, output_padding or (0,) * rank
@@ -145,7 +145,7 @@ def lp_pool_18(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """(sum |x|^p)^(1/p) over each window, the sum as a mean times the window's elements."""
+    """Return (sum |x|^p)^(1/p) over each window, the sum as a mean times the window's elements."""
     win = flat_window(b, x, kernel_shape, strides, dilations, pads, auto_pad)
     win = reaching_up(b.shape(x)[2:], win) if ceil_mode else win
     mean = pool(b, "avg_pool2d", _power(b, x, p), win, 0, count_include_pad=True)

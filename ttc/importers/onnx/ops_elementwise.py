@@ -95,7 +95,7 @@ def cast_like_15(b: Builder, x: SSAValue, target: SSAValue, *, saturate: int = 1
 
 
 def converted(b: Builder, x: SSAValue, dtype: np.dtype, *, saturate: bool = True, rounding: str = "up") -> SSAValue:
-    """x as another type; narrow floats take numbers beyond their range, infinities too, as their largest if it saturates."""
+    """Return x as another type; narrow floats take numbers beyond their range, infinities too, as their largest if it saturates."""
     if b.dtype(x) == dtype:
         return x
     if dtype not in STORED_ONLY or dtype.name.startswith(("int", "uint")) or b.dtype(x) in STORED_ONLY:
@@ -133,7 +133,7 @@ def clip_1(b: Builder, x: SSAValue, *, min: float = -3.4028234663852886e38, max:
 
 @MAPPINGS.rule("Clip-11")
 def clip_11(b: Builder, x: SSAValue, min: SSAValue | None = None, max: SSAValue | None = None) -> SSAValue:
-    """With constant bounds a clip, else minimum and maximum.  Integers keep their exact bounds this way too."""
+    """Map Clip with constant bounds to a clip, else to minimum and maximum, by which integers keep their exact bounds, too."""
     known = [None if v is None else b.known(v) for v in (min, max)]
     numbers = [k is not None and k.size == 1 for k, v in zip(known, (min, max), strict=True) if v is not None]
     by_value = b.dtype(x).kind in "fV" and all(numbers)

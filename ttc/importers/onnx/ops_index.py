@@ -17,7 +17,7 @@ from ttc.importers.onnx.tables import MAPPINGS
 Ints: TypeAlias = tuple[int, ...]
 
 MAX_DEPTH = 1 << 20
-"""Entries of the axis that OneHot adds: each is a constant of the program."""
+"""The most entries of the axis that OneHot adds: each is a constant of the program."""
 
 
 @MAPPINGS.rule("Slice-1")
@@ -39,7 +39,7 @@ def _strided(b: Builder, x: SSAValue, starts: Ints, ends: Ints, axes: Ints | Non
 def slice_10(
     b: Builder, x: SSAValue, starts: SSAValue, ends: SSAValue, axes: SSAValue | None = None, steps: SSAValue | None = None
 ) -> SSAValue:
-    """Bounds that are computed, or of a dimension that is, are for the run."""
+    """Map Slice; bounds that are computed, or of a dimension that is computed, are for the run."""
     along = tuple(range(*b.shape(starts))) if axes is None else b.ints(axes, "axes")
     by = None
     try:
@@ -117,7 +117,7 @@ def gather_nd_11(b: Builder, x: SSAValue, indices: SSAValue, *, batch_dims: int 
 
 @MAPPINGS.rule("OneHot-9")
 def one_hot_9(b: Builder, indices: SSAValue, depth: SSAValue, values: SSAValue, *, axis: int = -1) -> SSAValue:
-    """values[1] where a new axis of that depth counts to the index (negative ones from the end), values[0] elsewhere."""
+    """Return values[1] where a new axis of that depth counts to the index (negative ones from the end), values[0] elsewhere."""
     if b.dtype(depth).kind not in "iu" and b.known(depth) is None:
         return b.nn("one_hot", indices, b.reshape(depth), values, axis=axis)
     size = int(b.number(depth, "depth"))

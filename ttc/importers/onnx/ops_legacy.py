@@ -67,7 +67,7 @@ def selu_1(b: Builder, x: SSAValue, *, alpha: float = 1.6732, gamma: float = 1.0
 
 @MAPPINGS.rule("PRelu-1")
 def p_relu_1(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
-    """Return one slope, or one a channel."""
+    """Map PRelu up to opset 6, whose slope is one number, or one a channel."""
     return p_relu_7(b, x, slope if b.spec(slope).elements == 1 else _along(b, x, slope, 1))
 
 
@@ -133,7 +133,7 @@ def reshape_1(b: Builder, x: SSAValue, *, shape: tuple[int, ...] = ()) -> SSAVal
 def split_1(
     b: Builder, x: SSAValue, sizes: SSAValue | None = None, *, axis: int = 0, split: tuple[int, ...] | None = None
 ) -> tuple[SSAValue, ...]:
-    """Return sizes as an operand or an attribute."""
+    """Split into sizes that an operand or an attribute gives."""
     return split_2(b, x, axis=axis, split=split if sizes is None else b.ints(sizes, "split"))
 
 

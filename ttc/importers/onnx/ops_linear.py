@@ -11,7 +11,7 @@ from ttc.importers.onnx.tables import MAPPINGS
 
 @MAPPINGS.rule("MatMul-1")
 def mat_mul_1(b: Builder, a: SSAValue, c: SSAValue) -> SSAValue:
-    """numpy.matmul: operands of rank 1 are a row and a column whose dimension the result lacks."""
+    """Multiply as numpy.matmul does: operands of rank 1 are a row and a column whose dimension the result lacks."""
     return matmul(b, a, c)
 
 
@@ -27,7 +27,7 @@ def gemm_7(
     transA: int = 0,
     transB: int = 0,
 ) -> SSAValue:
-    """alpha a' b' + beta bias."""
+    """Return alpha a' b' + beta bias, where a' and b' are a and b, or their transposes."""
     if b.rank(a) != 2 or b.rank(c) != 2:
         raise Error("E0401", f"Gemm takes matrices, not {b.spec(a)} and {b.spec(c)}")
     transposes = {"transpose_a": bool(transA), "transpose_b": bool(transB)}

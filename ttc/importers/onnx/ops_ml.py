@@ -23,7 +23,7 @@ def array_feature_extractor_1(b: Builder, x: SSAValue, columns: SSAValue) -> SSA
 
 @MAPPINGS.rule("ai.onnx.ml.Binarizer-1")
 def binarizer_1(b: Builder, x: SSAValue, *, threshold: float = 0.0) -> SSAValue:
-    """1 above the threshold, else 0."""
+    """Return 1 above the threshold, else 0."""
     return b.cast(b.nn("greater", x, b.scalar(threshold, x)), b.dtype(x))
 
 
@@ -31,7 +31,7 @@ def binarizer_1(b: Builder, x: SSAValue, *, threshold: float = 0.0) -> SSAValue:
 def one_hot_encoder_1(
     b: Builder, x: SSAValue, *, cats_int64s: tuple[int, ...] = (), cats_strings: tuple[str, ...] = (), zeros: int = 1
 ) -> SSAValue:
-    """x[...] -> [..., categories], float32: 1 for the category it is.  What is none gives zeros, or with zeros = 0 fails at run time."""
+    """Return x[...] as float32 [..., categories]: 1 for its category. No category gives zeros, or with zeros = 0 fails at run time."""
     if bool(cats_int64s) == bool(cats_strings):
         raise Error("E0402", "categories are numbers or text: one of the two")
     if cats_strings:

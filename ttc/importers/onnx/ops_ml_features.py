@@ -19,7 +19,7 @@ FLOAT32 = np.dtype(np.float32)
 
 @MAPPINGS.rule("ai.onnx.ml.Scaler-1")
 def scaler_1(b: Builder, x: SSAValue, *, offset: Floats = (), scale: Floats = ()) -> SSAValue:
-    """(x - offset) scale, one of each for a feature or for all."""
+    """Return (x - offset) scale, one of each for a feature or for all."""
     x = b.cast(x, FLOAT32)
     y = b.nn("sub", x, b.constant(_by_feature(b, x, offset or (0.0,), "offset")))
     return b.nn("mul", y, b.constant(_by_feature(b, x, scale or (1.0,), "scale")))
@@ -35,7 +35,7 @@ def imputer_1(
     replaced_value_float: float = 0.0,
     replaced_value_int64: int = 0,
 ) -> SSAValue:
-    """x, with values of its feature in place of those that stand for what is missing; a NaN stands for all of them."""
+    """Return x with values of its feature in place of those that stand for what is missing; a NaN stands for all of them."""
     whole = b.dtype(x).kind in "iu"
     values = imputed_value_int64s if whole else imputed_value_floats
     if not values:
@@ -48,7 +48,7 @@ def imputer_1(
 
 @MAPPINGS.rule("ai.onnx.ml.Normalizer-1")
 def normalizer_1(b: Builder, x: SSAValue, *, norm: str = "MAX") -> SSAValue:
-    """Rows over the sum of their absolute values (L1), the root of that of their squares (L2), or their largest value, with its sign.
+    """Divide rows by the sum of their absolute values (L1), the root of that of their squares (L2), or their largest value, with its sign.
 
     Rows where that is zero stay.
     """
@@ -69,7 +69,7 @@ def normalizer_1(b: Builder, x: SSAValue, *, norm: str = "MAX") -> SSAValue:
 
 @MAPPINGS.rule("ai.onnx.ml.FeatureVectorizer-1")
 def feature_vectorizer_1(b: Builder, *rows: SSAValue, inputdimensions: tuple[int, ...] = ()) -> SSAValue:
-    """Features of several tensors, each [n] or [n, features], side by side.  Raises E0402 where a tensor has another number of them."""
+    """Join features of several tensors, each [n] or [n, features], side by side. Raises E0402 where a tensor has another number of them."""
     if any(b.rank(x) not in (1, 2) for x in rows) or len(rows) != len(inputdimensions):
         raise Error("E0402", f"inputdimensions {list(inputdimensions)[:8]} do not fit {len(rows)} tensors of rows")
     found = [b.reshape(b.cast(x, FLOAT32), *b.shape(x)[:1], *(b.shape(x)[1:] or (1,))) for x in rows]

@@ -19,7 +19,7 @@ Floats: TypeAlias = tuple[float, ...]
 def linear_regressor_1(
     b: Builder, x: SSAValue, *, coefficients: Floats = (), intercepts: Floats = (), post_transform: str = "NONE", targets: int = 1
 ) -> SSAValue:
-    """x[n, features] -> [n, targets]."""
+    """Return targets [n, targets] of x[n, features]."""
     require_transform(post_transform)
     return transformed(b, _sums(b, rows_of(b, x), coefficients, intercepts, targets), post_transform)
 
@@ -36,7 +36,7 @@ def linear_classifier_1(
     multi_class: int = 0,
     post_transform: str = "NONE",
 ) -> Scored:
-    """x[n, features] -> labels [n] and scores [n, classes]; one row of coefficients gives the score of the second of two classes."""
+    """Return labels [n] and scores [n, classes] of x[n, features]; one row of coefficients gives the score of the second of two classes."""
     del multi_class
     require_transform(post_transform)
     labels, x = Labels.of(classlabels_ints, classlabels_strings), rows_of(b, x)

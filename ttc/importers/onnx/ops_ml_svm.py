@@ -26,7 +26,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 class SvmKernel(NamedTuple):
-    """What a support vector and a row give: their product, or a function of it or of their distance.
+    """The function of a support vector and a row: of their product, or of their distance.
 
     Args:
         kind: one of KERNELS.
@@ -37,13 +37,13 @@ class SvmKernel(NamedTuple):
     params: Floats
 
     def check(self) -> SvmKernel:
-        """Itself.  Raises E0402 for an unknown kind, or without its numbers."""
+        """Return the kernel itself. Raises E0402 for an unknown kind, or without its numbers."""
         if self.kind not in KERNELS or (len(self.params) != 3 and (self.params or self.kind != "LINEAR")):
             raise Error("E0402", f"kernel_type '{self.kind[:20]}' with {len(self.params)} kernel_params")
         return self
 
     def of(self, b: Builder, x: SSAValue, vectors: NDArray) -> SSAValue:
-        """[n, vectors] of x[n, features] and vectors[vectors, features]."""
+        """Return [n, vectors] of x[n, features] and vectors[vectors, features]."""
         if self.kind == "LINEAR":
             return _product(b, x, vectors.T)
         gamma, added, degree = self.params
@@ -67,7 +67,9 @@ def svm_regressor_1(
     rho: Floats = (),
     support_vectors: Floats = (),
 ) -> SSAValue:
-    """x[n, features] -> [n, 1]: a weighted sum of kernels; with one_class 1 where it is above 0, else -1.  Without vectors it is linear."""
+    """Return [n, 1] of x[n, features]: a weighted sum of kernels, or linear without vectors; with one_class 1 where it is above 0, else
+    -1.
+    """
     if require_transform(post_transform) == "PROBIT":
         raise Unsupported("post_transform PROBIT")
     x = b.cast(rows_of(b, x), FLOAT32)
@@ -96,7 +98,7 @@ def svm_classifier_1(
     support_vectors: Floats = (),
     vectors_per_class: Ints = (),
 ) -> Scored:
-    """x[n, features] -> labels [n], and scores: of pairs of classes, or with prob_a and prob_b of classes.
+    """Return labels [n] of x[n, features], and scores: of pairs of classes, or with prob_a and prob_b of classes.
 
     Each pair votes for one of its classes; the label is that of most votes.  Without vectors the model is linear.
     """

@@ -28,7 +28,7 @@ Floats: TypeAlias = tuple[float, ...]
 
 
 class LeafWeights(NamedTuple):
-    """What leaves are worth: values[leaves, k], and what each is for: targets[leaves, k], -1 for nothing; None: column t for target t."""
+    """The weights of leaves: values[leaves, k], and what each is for: targets[leaves, k], -1 for nothing; None: column t for target t."""
 
     values: NDArray
     targets: NDArray | None
@@ -73,7 +73,7 @@ def tree_ensemble_regressor_1(
     target_weights_as_tensor: NDArray | None = None,
     **nodes: Any,
 ) -> SSAValue:
-    """x[n, features] -> [n, targets], float32.  A leaf may have weights for several targets, or for none."""
+    """Return float32 [n, targets] of x[n, features]; a leaf may have weights for several targets, or for none."""
     require_transform(post_transform)
     weights = _numbers(target_weights, target_weights_as_tensor)
     base = _numbers(base_values, base_values_as_tensor)
@@ -101,7 +101,7 @@ def tree_ensemble_classifier_1(
     post_transform: str = "NONE",
     **nodes: Any,
 ) -> Scored:
-    """x[n, features] -> labels [n] and scores [n, classes], float32.
+    """Return labels [n] and scores [n, classes], float32, of x[n, features].
 
     Where all weights of two classes are for the first, they are the score of the second: above 1/2, or above 0 if some are negative, it is
     the second.
@@ -148,7 +148,7 @@ def tree_ensemble_5(
     post_transform: int = 0,
     tree_roots: Ints,
 ) -> SSAValue:
-    """x[n, features] -> [n, targets], x's dtype."""
+    """Return [n, targets] of x[n, features], in x's dtype."""
     count, weights = len(nodes_featureids), leaf_weights.ravel()
     tracks = nodes_missing_value_tracks_true or (0,) * count
     columns = (nodes_falseleafs, nodes_falsenodeids, nodes_modes.ravel(), nodes_splits.ravel(), nodes_trueleafs, nodes_truenodeids, tracks)

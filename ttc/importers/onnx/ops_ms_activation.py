@@ -61,7 +61,7 @@ def bias_split_gelu_1(b: Builder, x: SSAValue, bias: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("com.microsoft.BiasSoftmax-1")
 def bias_softmax_1(b: Builder, x: SSAValue, bias: SSAValue, *, axis: int = 1, is_inner_broadcast: int) -> SSAValue:
-    """softmax(x + bias) over the dimensions from the axis on; bias lies along inner or outer dimensions of the others."""
+    """Return softmax(x + bias) over the dimensions from the axis on; bias lies along inner or outer dimensions of the others."""
     shape, own = b.shape(x), b.shape(bias)
     at = axis_in(axis, len(shape))
     if is_inner_broadcast or len(own) == len(shape):
@@ -83,6 +83,6 @@ def bias_dropout_1(
     *,
     seed: int | None = None,
 ) -> tuple[SSAValue, ...]:
-    """Dropout of x + bias, then the residual."""
+    """Return a dropout of x + bias, then the residual."""
     y, *mask = dropout_12(b, b.nn("add", x, bias), ratio, training_mode, seed=seed)
     return y if residual is None else b.nn("add", y, residual), *mask

@@ -39,7 +39,9 @@ def attention_1(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[SSAValue, ...]:
-    """x[n, s, i] through weights[i, q + k + v], heads of these, attention; past and present are keys and values [2, n, heads, t, d]."""
+    """Map attention with projections: x[n, s, i] times weights[i, q + k + v], in heads; past and present are keys and values [2, n, heads,
+    t, d].
+    """
     if do_rotary or past_present_share_buffer:
         raise Unsupported("do_rotary" if do_rotary else "past_present_share_buffer")
     projected = b.nn("matmul", x, weights, bias, transpose_a=False, transpose_b=False)
@@ -67,7 +69,7 @@ def q_attention_1(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[SSAValue, ...]:
-    """Attention of quantized x and weights: their product is one of integers."""
+    """Map attention of quantized x and weights: their product is one of integers."""
     if do_rotary or past_present_share_buffer:
         raise Unsupported("do_rotary" if do_rotary else "past_present_share_buffer")
     projected = mat_mul_integer_to_float_1(b, x, weights, x_scale, w_scale, x_zero, w_zero, bias)
@@ -130,7 +132,9 @@ def multi_head_attention_1(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[SSAValue, ...]:
-    """query[n, s, q], key[n, t, q], value[n, t, v], or packed with heads; keys and values with heads are those of a cache."""
+    """Map attention of query[n, s, q], key[n, t, q], value[n, t, v], or packed with heads; keys and values with heads are those of a
+    cache.
+    """
     if past_length is not None or cache_indirection is not None:
         raise Unsupported("caches of beams, or shared by past and present")
     q, k, v = _qkv(b, query, key, value, bias, num_heads)
@@ -211,7 +215,7 @@ def rotary_embedding_1(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> SSAValue:
-    """ONNX's with tables cos, sin[p, r / 2]; one position is that of the first element of all sequences."""
+    """Map the rotary embedding with tables cos, sin[p, r / 2]; one position is that of the first element of all sequences."""
     if scale != 1.0:
         raise Unsupported(f"scale = {scale}")
     shape = b.shape(x)

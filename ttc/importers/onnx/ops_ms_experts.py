@@ -96,7 +96,7 @@ def q_mo_e_1(
     use_sparse_mixer: int = 0,
     weights_prepacked: int = -1,
 ) -> SSAValue:
-    """MoE of packed integers, with a scale a row, or one a block of a row."""
+    """Map a layer of experts whose weights are packed integers, with a scale a row, or one a block of a row."""
     for reason, given in (
         (f"quant_type '{quant_type[:20]}'", quant_type != "int"),
         ("router_weights", router_weights is not None),

@@ -70,7 +70,7 @@ def group_query_attention_1(
     softcap: float = 0.0,
     v_quant_type: str = "NONE",
 ) -> tuple[SSAValue, ...]:
-    """Queries [n, s, heads * d] attend to a cache [n, kv heads, t, d] and themselves.
+    """Map attention of queries [n, s, heads * d] to a cache [n, kv heads, t, d] and themselves.
 
     lengths: one less than the positions that each sequence has afterwards; total_length: the most of these, which must follow from shapes.
     """
@@ -210,7 +210,7 @@ def _softened(
 def relative_position_bias_1(
     b: Builder, table: SSAValue, rows: SSAValue, columns: SSAValue, *, is_bidirectional: int = 0, max_distance: int
 ) -> SSAValue:
-    """T5's: [1, heads, rows, columns] of a table[buckets, heads], by the bucket of each distance."""
+    """Return T5's biases [1, heads, rows, columns] of a table[buckets, heads], by the bucket of each distance."""
     height, width = int(b.number(rows, "query_length")), int(b.number(columns, "key_length"))
     if b.rank(table) != 2 or not 0 < height * width <= 1 << 24 or b.shape(table)[0] < 4 or max_distance < b.shape(table)[0]:
         raise Error("E0401", f"{b.spec(table)} does not fit {height} by {width} distances of at most {max_distance}")

@@ -32,7 +32,7 @@ _PARAMETERS = {
 
 
 def activated(b: Builder, x: SSAValue, activation: str, given: Floats = ()) -> SSAValue:
-    """x under an activation by ONNX's name, or x; `given` are its numbers in their order.  Raises Unsupported."""
+    """Return x under an activation by ONNX's name, or x; `given` are its numbers in their order. Raises Unsupported."""
     names = _PARAMETERS.get(activation, {})
     numbers = {**names, **dict(zip(names, given, strict=False))}
     match activation:
@@ -73,7 +73,7 @@ def fused_conv_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """activation(conv(x, w) + bias + addend)."""
+    """Return activation(conv(x, w) + bias + addend)."""
     y = conv_1(b, x, w, bias, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
     return activated(b, y if addend is None else b.nn("add", y, addend), activation, activation_params)
 
@@ -92,7 +92,7 @@ def nhwc_conv_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """x[n, spatial..., c] with w[o, kernel..., c / group]."""
+    """Convolve x[n, spatial..., c] with w[o, kernel..., c / group]."""
     x, w = channels_first(b, x), channels_first(b, w)
     y = conv_1(b, x, w, bias, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
     return channels_last(b, y)
@@ -115,7 +115,7 @@ def nhwc_fused_conv_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """x[n, spatial..., c] with ONNX's w[o, c / group, kernel...]."""
+    """Convolve x[n, spatial..., c] with ONNX's w[o, c / group, kernel...]."""
     x = channels_first(b, x)
     y = conv_1(b, x, w, bias, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
     y = channels_last(b, y)
@@ -134,7 +134,7 @@ def nhwc_max_pool_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """x[n, spatial..., c], of 8-bit integers too, whose order is that of the numbers they stand for."""
+    """Pool x[n, spatial..., c], of 8-bit integers too, whose order is that of the numbers they stand for."""
     wide = b.cast(channels_first(b, x), FLOAT32)
     y = max_pool_1(
         b, wide, auto_pad=auto_pad, ceil_mode=ceil_mode, dilations=dilations, kernel_shape=kernel_shape, pads=pads, strides=strides
@@ -157,7 +157,7 @@ def conv_transpose_with_dynamic_pads_1(
     output_padding: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """Pads as an operand, whose value is needed at import."""
+    """Map a transposed convolution whose pads are an operand, whose value is needed at import."""
     given = () if pads is None else b.ints(pads, "pads")
     options = {"dilations": dilations, "kernel_shape": kernel_shape, "output_padding": output_padding, "strides": strides}
     return conv_transpose_1(b, x, w, bias, auto_pad=auto_pad, group=group, pads=given, **options)
@@ -205,7 +205,7 @@ def fused_mat_mul_1(
     transBatchA: int = 0,
     transBatchB: int = 0,
 ) -> SSAValue:
-    """alpha x' w'.  transBatch: the matrices' rows stand before the batch dimensions, [m, ..., k] for [..., m, k]."""
+    """Return alpha x' w'.  transBatch: the matrices' rows stand before the batch dimensions, [m, ..., k] for [..., m, k]."""
     x, w = _batch_first(b, x, transBatchA), _batch_first(b, w, transBatchB)
     transposes = {"transpose_a": bool(transA) and b.rank(x) > 1, "transpose_b": bool(transB) and b.rank(w) > 1}
     y = b.nn("matmul", x, w, None, **transposes) if min(b.rank(x), b.rank(w)) > 1 else _product(b, x, w, **transposes)
@@ -252,7 +252,7 @@ def fused_mat_mul_activation_1(
 
 @MAPPINGS.rule("com.microsoft.Inverse-1")
 def inverse_1(b: Builder, x: SSAValue) -> SSAValue:
-    """Inverses of matrices x[..., n, n]."""
+    """Return inverses of matrices x[..., n, n]."""
     shape = b.shape(x)
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] > 4096:
         raise Error("E0401", f"takes square matrices of at most 4096 rows, not {b.spec(x)}")
@@ -262,7 +262,7 @@ def inverse_1(b: Builder, x: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("com.microsoft.CDist-1")
 def c_dist_1(b: Builder, x: SSAValue, y: SSAValue, *, metric: str = "sqeuclidean") -> SSAValue:
-    """Distances [m, n] of the rows of x[m, k] from those of y[n, k]: |x|^2 - 2 x y + |y|^2, or its root."""
+    """Return distances [m, n] of the rows of x[m, k] from those of y[n, k]: |x|^2 - 2 x y + |y|^2, or its root."""
     if metric not in ("sqeuclidean", "euclidean"):
         raise Unsupported(f"metric '{metric[:40]}'")
     if b.rank(x) != 2 or b.rank(y) != 2:
@@ -275,7 +275,7 @@ def c_dist_1(b: Builder, x: SSAValue, y: SSAValue, *, metric: str = "sqeuclidean
 
 
 def channels_first(b: Builder, x: SSAValue) -> SSAValue:
-    """[n, spatial..., c] as [n, c, spatial...]."""
+    """Return [n, spatial..., c] as [n, c, spatial...]."""
     rank = b.rank(x)
     if rank < 3:
         raise Error("E0401", f"needs a batch, channels and at least one spatial dimension, not {b.spec(x)}")
@@ -283,5 +283,5 @@ def channels_first(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def channels_last(b: Builder, x: SSAValue) -> SSAValue:
-    """[n, c, spatial...] as [n, spatial..., c]."""
+    """Return [n, c, spatial...] as [n, spatial..., c]."""
     return b.nn("transpose", x, perm=(0, *range(2, b.rank(x)), 1))

@@ -41,7 +41,7 @@ def skip_layer_normalization_1(
 def skip_simplified_layer_normalization_1(
     b: Builder, x: SSAValue, skip: SSAValue, gamma: SSAValue, bias: SSAValue | None = None, *, epsilon: float = 1e-12
 ) -> tuple[SSAValue | None, ...]:
-    """By the root mean square of x + skip + bias, which is the fourth result.  There is no mean."""
+    """Normalize x + skip + bias, which is the fourth result, by the root mean square; there is no mean."""
     total = _sum(b, x, skip, bias)
     y = rms_normalization_23(b, total, gamma, epsilon=epsilon)
     inverse = inverse_root_mean_square(b, total, -1, epsilon) if any(b.outputs[2:3]) else None
@@ -119,7 +119,7 @@ def q_embed_layer_normalization_1(
     *,
     epsilon: float = 1e-12,
 ) -> tuple[SSAValue, ...]:
-    """EmbedLayerNormalization of tables of 8-bit integers."""
+    """Map EmbedLayerNormalization of tables of 8-bit integers."""
     words = dequantize_linear_10(b, words, words_scale, words_zero)
     places = dequantize_linear_10(b, places, places_scale, places_zero)
     gamma = dequantize_linear_10(b, gamma, gamma_scale, gamma_zero)
@@ -159,7 +159,7 @@ def skip_group_norm_1(
     epsilon: float = 1e-5,
     groups: int,
 ) -> tuple[SSAValue, ...]:
-    """Normalize x + skip + bias by groups, which is the second result; skip may be one number a sample and channel."""
+    """Normalize x + skip + bias, which is the second result, by groups; skip may be one number a sample and channel."""
     shape = b.shape(x)
     if b.rank(skip) == 2:
         skip = b.reshape(skip, shape[0], *(1,) * (len(shape) - 2), b.shape(skip)[1])
@@ -181,7 +181,7 @@ def _group_norm(b: Builder, x: SSAValue, gamma: SSAValue, beta: SSAValue, option
 def gated_rms_norm_1(
     b: Builder, x: SSAValue, scale: SSAValue, gate: SSAValue, *, activation: str = "silu", epsilon: float = 1e-5
 ) -> SSAValue:
-    """rms_norm(x) times the activation of the gate."""
+    """Return rms_norm(x) times the activation of the gate."""
     if activation not in ("silu", "sigmoid"):
         raise Unsupported(f"activation '{activation[:40]}'")
     return b.nn("mul", rms_normalization_23(b, x, scale, epsilon=epsilon), b.nn(activation, gate))

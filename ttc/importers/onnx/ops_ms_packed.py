@@ -16,13 +16,13 @@ from ttc.importers.onnx.tables import MAPPINGS
 BYTE = np.dtype(np.uint8)
 
 FP4 = (0.0, 0.00520833333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
-"""Numbers that codes 0 to 7 stand for; 8 to 15 are their negatives."""
+"""The numbers that codes 0 to 7 stand for; 8 to 15 stand for their negatives."""
 NF4 = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334),
     *(-0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
     *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
-"""Quantiles of a normal distribution: of bitsandbytes' 4-bit type."""
+"""The numbers of bitsandbytes' 4-bit type: quantiles of a normal distribution."""
 
 
 def unpacked(b: Builder, codes: SSAValue, bits: int) -> SSAValue:
@@ -65,7 +65,7 @@ def mat_mul_n_bits_1(
     block_size: int,
     weight_prepacked: int = 0,
 ) -> SSAValue:
-    """x w' + bias for packed w[N, blocks, block_size * bits / 8]; g_idx names the block of each of its K columns."""
+    """Return x w' + bias for packed w[N, blocks, block_size * bits / 8]; g_idx names the block of each of its K columns."""
     if weight_prepacked:
         raise Unsupported("weights laid out for a GPU (weight_prepacked)")
     blocks = -(-K // max(block_size, 1))
@@ -115,7 +115,7 @@ def mat_mul_bnb4_1(
     training_mode: int = 0,
     transB: int = 1,
 ) -> SSAValue:
-    """x w' for w[N, K] whose codes, two a byte, the first one in the high bits, stand for table entries times their block's number."""
+    """Return x w' for w[N, K] whose codes, two a byte, the first in the high bits, stand for table entries times their block's number."""
     blocks = -(-N * K // max(block_size, 1))
     if min(K, N, block_size) < 1 or quant_type not in (0, 1) or b.spec(w).elements != -(-N * K // 2) or b.spec(absmax).elements != blocks:
         raise Error("E0401", f"{b.spec(w)} and {b.spec(absmax)} do not fit {N} rows of {K} numbers in blocks of {block_size}")
@@ -144,7 +144,7 @@ def gather_block_quantized_1(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> SSAValue:
-    """Slices of a tensor of integers with a scale a block: gathered first, then made real numbers."""
+    """Return slices of a tensor of integers with a scale a block: gathered first, then made real numbers."""
     rank = b.rank(data)
     at, along = axis_in(gather_axis, rank), axis_in(quantize_axis, rank)
     is_packed = b.dtype(data) == BYTE

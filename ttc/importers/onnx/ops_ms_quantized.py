@@ -34,7 +34,7 @@ INT32 = np.dtype(np.int32)
 
 @MAPPINGS.rule("com.microsoft.QuantizeLinear-1")
 def quantize_linear_1(b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue | None = None, *, axis: int = 1) -> SSAValue:
-    """ONNX's, for types that ONNX's lacked: 16 and 4 bits."""
+    """Map QuantizeLinear for types that ONNX's lacked: 16 and 4 bits."""
     return quantize_linear_10(b, x, scale, zero, axis=axis)
 
 
@@ -48,7 +48,7 @@ def dequantize_linear_1(b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue
 
 @MAPPINGS.rule("com.microsoft.MatMulInteger16-1")
 def mat_mul_integer16_1(b: Builder, x: SSAValue, w: SSAValue) -> SSAValue:
-    """x w of 16-bit integers, in 32 bits."""
+    """Return x w of 16-bit integers, in 32 bits."""
     wide = np.dtype(np.uint32 if b.dtype(x).kind == b.dtype(w).kind == "u" else np.int32)
     return mat_mul_1(b, b.cast(x, wide), b.cast(w, wide))
 
@@ -64,7 +64,7 @@ def mat_mul_integer_to_float_1(
     w_zero: SSAValue | None = None,
     bias: SSAValue | None = None,
 ) -> SSAValue:
-    """((x - x_zero) @ (w - w_zero)) x_scale w_scale + bias; scales of w may be one a column."""
+    """Return ((x - x_zero) @ (w - w_zero)) x_scale w_scale + bias; scales of w may be one a column."""
     sums = b.cast(mat_mul_integer_10(b, x, w, *(None if z is None else _row(b, z) for z in (x_zero, w_zero))), b.dtype(x_scale))
     y = b.nn("mul", sums, b.nn("mul", _row(b, x_scale), _row(b, w_scale)))
     return y if bias is None else b.nn("add", y, bias)
@@ -74,14 +74,14 @@ def mat_mul_integer_to_float_1(
 def dynamic_quantize_mat_mul_1(
     b: Builder, x: SSAValue, w: SSAValue, w_scale: SSAValue, w_zero: SSAValue | None = None, bias: SSAValue | None = None
 ) -> SSAValue:
-    """x in 8 bits by its own range, then a product of integers."""
+    """Quantize x to 8 bits by its own range, and return a product of integers."""
     codes, scale, zero = dynamic_quantize_linear_11(b, x)
     return mat_mul_integer_to_float_1(b, codes, w, scale, w_scale, zero, w_zero, bias)
 
 
 @MAPPINGS.rule("com.microsoft.MulInteger-1")
 def mul_integer_1(b: Builder, x: SSAValue, x_zero: SSAValue | None, y: SSAValue, y_zero: SSAValue | None = None) -> SSAValue:
-    """(x - x_zero) (y - y_zero) in 32 bits."""
+    """Return (x - x_zero) (y - y_zero) in 32 bits."""
     return b.nn("mul", *(_centred(b, v, zero) for v, zero in ((x, x_zero), (y, y_zero))))
 
 
@@ -122,7 +122,7 @@ def q_gemm_1(
     transA: int = 0,
     transB: int = 0,
 ) -> SSAValue:
-    """alpha x' w' + bias, the bias in steps of alpha x_scale w_scale; real numbers without a scale of the result."""
+    """Return alpha x' w' + bias, the bias in steps of alpha x_scale w_scale; real numbers without a scale of the result."""
     step = b.nn("mul", _row(b, x_scale), _row(b, w_scale))
     step = step if alpha == 1.0 else b.nn("mul", step, b.scalar(alpha, step))
     wide_x, wide_w = dequantize_linear_10(b, x, x_scale, x_zero), dequantize_linear_10(b, w, w_scale, w_zero, axis=0 if transB else 1)
@@ -154,7 +154,7 @@ def q_linear_conv_1(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """ONNX's; with channels_last of x[n, spatial..., c], the weight as in ONNX."""
+    """Map QLinearConv; with channels_last that of x[n, spatial..., c], the weight as in ONNX."""
     window = {"dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
     scales = x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias
     return _laid(b, x, channels_last, lambda v: q_linear_conv_10(b, v, *scales, auto_pad=auto_pad, group=group, **window))
@@ -247,14 +247,14 @@ def q_linear_softmax_1(
     axis: int = -1,
     opset: int,
 ) -> SSAValue:
-    """Softmax as of that opset of ONNX: before 13 over all dimensions from the axis on."""
+    """Map a softmax as of that opset of ONNX: before 13 over all dimensions from the axis on."""
     apply = softmax_1 if opset < 13 else softmax_13
     return _quantized(b, apply(b, dequantize_linear_10(b, x, x_scale, x_zero), axis=axis), y_scale, y_zero, x)
 
 
 @MAPPINGS.rule("com.microsoft.QLinearConcat-1")
 def q_linear_concat_1(b: Builder, y_scale: SSAValue, y_zero: SSAValue, *inputs: SSAValue, axis: int) -> SSAValue:
-    """Each input is a tensor, its scale and its zero."""
+    """Join tensors, each of which is three inputs: a tensor, its scale and its zero."""
     if len(inputs) % 3:
         raise Error("E0203", f"QLinearConcat takes tensors, each with its scale and zero, not {len(inputs)} inputs")
     parts = [dequantize_linear_10(b, *inputs[i : i + 3]) for i in range(0, len(inputs), 3)]

@@ -39,7 +39,7 @@ def dynamic_quantize_lstm_1(
     hidden_size: int = 0,
     input_forget: int = 0,
 ) -> tuple[SSAValue, ...]:
-    """ONNX's LSTM of weights w[d, i, 4 k] and r[d, k, 4 k] in integers.
+    """Map an LSTM of weights w[d, i, 4 k] and r[d, k, 4 k] in integers.
 
     The input goes through the 8 bits that onnxruntime gives it; the state between steps stays what it is, which is more exact.
     """

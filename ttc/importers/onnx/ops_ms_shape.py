@@ -42,7 +42,7 @@ def grid_sample_1(
 
 @MAPPINGS.rule("com.microsoft.Pad-1")
 def pad_1(b: Builder, x: SSAValue, pads: SSAValue, value: SSAValue | None = None, *, mode: str = "constant") -> SSAValue:
-    """Pads may have a leading dimension of 1."""
+    """Map Pad, whose pads may have a leading dimension of 1."""
     return pad_11(b, x, b.reshape(pads, b.spec(pads).elements), value, mode=mode)
 
 
@@ -53,7 +53,7 @@ def range_1(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue | None
 
 @MAPPINGS.rule("com.microsoft.Unique-1")
 def unique_1(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
-    """In the order of first appearance: elements, where they are among these, and how often."""
+    """Return elements in the order of first appearance, where the operand's elements are among these, and how often."""
     y, _, places, counts = unique_11(b, x, sorted=0)
     return y, places, counts
 
@@ -67,7 +67,7 @@ def expand_dims_1(b: Builder, x: SSAValue, axis: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("com.microsoft.UnfoldTensor-1")
 def unfold_tensor_1(b: Builder, x: SSAValue, *, dim: int = -1, size: int, step: int = 1) -> SSAValue:
-    """Windows of one dimension, along a new last one."""
+    """Return windows of one dimension, along a new last one."""
     shape = b.shape(x)
     at = axis_in(dim, len(shape))
     if not 0 < size <= shape[at] or step < 1:
@@ -112,7 +112,7 @@ def is_all_finite_1(b: Builder, *inputs: SSAValue, isinf_only: int = 0, isnan_on
 def crop_and_resize_1(
     b: Builder, x: SSAValue, rois: SSAValue, batch: SSAValue, size: SSAValue, *, extrapolation_value: float = 0.0, mode: str = "bilinear"
 ) -> SSAValue:
-    """Regions [y1, x1, y2, x2] of x[n, c, h, w], in parts of its size, resized: corners lie on corners."""
+    """Return regions [y1, x1, y2, x2] of x[n, c, h, w], in parts of its size, resized: corners lie on corners."""
     sizes = b.ints(size, "crop_size")
     if mode not in ("bilinear", "nearest") or len(sizes) != 2 or not 0 < min(sizes) <= max(sizes) < 1 << 16 or extrapolation_value:
         raise Unsupported(f"mode '{mode[:20]}', crop_size {list(sizes[:4])} or an extrapolation_value other than 0")
@@ -136,7 +136,7 @@ def _places(b: Builder, first: SSAValue, last: SSAValue, count: int, regions: in
 
 @MAPPINGS.rule("com.microsoft.Rfft-1")
 def rfft_1(b: Builder, x: SSAValue, *, normalized: int = 0, onesided: int = 1, signal_ndim: int = 1) -> SSAValue:
-    """Half the spectrum of the last dimension, [..., n / 2 + 1, 2]."""
+    """Return half the spectrum of the last dimension, [..., n / 2 + 1, 2]."""
     _require_one(normalized, onesided, signal_ndim)
     rank = b.rank(x)
     return stacked(b, transform(b, [x], rank - 1, b.shape(x)[-1], inverse=False, onesided=True), -1)
@@ -144,7 +144,7 @@ def rfft_1(b: Builder, x: SSAValue, *, normalized: int = 0, onesided: int = 1, s
 
 @MAPPINGS.rule("com.microsoft.Irfft-1")
 def irfft_1(b: Builder, x: SSAValue, *, normalized: int = 0, onesided: int = 1, signal_ndim: int) -> SSAValue:
-    """Real numbers [..., 2 (n - 1)] from half their spectrum [..., n, 2]."""
+    """Return real numbers [..., 2 (n - 1)] from half their spectrum [..., n, 2]."""
     _require_one(normalized, onesided, signal_ndim)
     rank = b.rank(x)
     if rank < 2 or b.shape(x)[-1] != 2:
@@ -161,13 +161,13 @@ def _require_one(normalized: int, onesided: int, dimensions: int) -> None:
 
 @MAPPINGS.rule("com.microsoft.ComplexMul-1")
 def complex_mul_1(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """Products of numbers whose real and imaginary parts lie along the last dimension."""
+    """Return products of numbers whose real and imaginary parts lie along the last dimension."""
     return _complex_product(b, x, y, conjugated=False)
 
 
 @MAPPINGS.rule("com.microsoft.ComplexMulConj-1")
 def complex_mul_conj_1(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x times the conjugate of y."""
+    """Return x times the conjugate of y."""
     return _complex_product(b, x, y, conjugated=True)
 
 

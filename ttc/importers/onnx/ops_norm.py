@@ -28,7 +28,7 @@ def batch_normalization_7(
     momentum: float = 0.9,
     spatial: int = 1,
 ) -> SSAValue:
-    """Per channel, the dimension 1.  Results after the first are those of training."""
+    """Normalize per channel, the dimension 1; results after the first are those of training."""
     if not spatial:
         raise Unsupported("spatial = 0")
     _refuse_training(b)
@@ -60,7 +60,7 @@ def batch_normalization_9(
     momentum: float = 0.9,
     training_mode: int = 0,
 ) -> SSAValue | tuple[SSAValue, ...]:
-    """From opset 14 on it says whether it trains: then with the batch's own statistics, which move the running ones."""
+    """Normalize per channel; from opset 14 on perhaps in training, by the batch's own statistics, which move the running ones."""
     if training_mode:
         return _trained(b, x, scale, bias, mean, var, epsilon, momentum)
     return batch_normalization_7(b, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
@@ -92,7 +92,9 @@ def _refuse_training(b: Builder) -> None:
 def layer_normalization_17(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[SSAValue, ...]:
-    """Over the dimensions from the axis on; scale and bias broadcast to these.  Mean and deviation are computed if they are asked for."""
+    """Normalize over the dimensions from the axis on; scale and bias broadcast to these. Mean and deviation are computed if they are asked
+    for.
+    """
     at = axis_in(axis, b.rank(x))
     normal = b.sizes(x, at)
     scale = _broadcast(b, scale, normal)
@@ -121,7 +123,7 @@ def _broadcast(b: Builder, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
 
 @MAPPINGS.rule("InstanceNormalization-1")
 def instance_normalization_1(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5) -> SSAValue:
-    """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
+    """Return x[n, c, ...] normalized over all dimensions but n and c, then scaled by channel."""
     if b.rank(x) < 3:
         raise Error("E0401", f"InstanceNormalization takes rank 3 or more, not {b.spec(x)}")
     return _by_channel(b, b.nn("layer_norm", x, None, None, axis=2, eps=epsilon), scale, bias)
@@ -131,7 +133,7 @@ def instance_normalization_1(b: Builder, x: SSAValue, scale: SSAValue, bias: SSA
 def group_normalization_18(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
 ) -> SSAValue:
-    """scale and bias have one element a group."""
+    """Normalize by groups, where scale and bias have one element a group."""
     count = _group_size(b, x, num_groups)
     scale, bias = (_repeat_each(b, v, num_groups, count) for v in (scale, bias))
     return group_normalization_21(b, x, scale, bias, epsilon=epsilon, num_groups=num_groups, stash_type=stash_type)
@@ -141,7 +143,7 @@ def group_normalization_18(
 def group_normalization_21(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
 ) -> SSAValue:
-    """x[n, c, ...] normalised over c / num_groups channels at a time, then scaled by channel."""
+    """Return x[n, c, ...] normalized over c / num_groups channels at a time, then scaled by channel."""
     shape = b.shape(x)
     size = _group_size(b, x, num_groups)
     grouped = b.reshape(x, shape[0], num_groups, size * prod(shape[2:]))
@@ -167,7 +169,7 @@ def _by_channel(b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue) -> SSA
 
 @MAPPINGS.rule("LpNormalization-1")
 def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -> SSAValue:
-    """x over its norm along the axis, or over 1 where the norm is 0: a NaN, though dropped, spoils a product that selects."""
+    """Return x over its norm along the axis, or over 1 where the norm is 0: a NaN, though dropped, spoils a product that selects."""
     if p not in (1, 2):
         raise Unsupported(f"p = {p}")
     along = (axis_in(axis, b.rank(x)),)
@@ -179,7 +181,7 @@ def lp_normalization_1(b: Builder, x: SSAValue, *, axis: int = -1, p: int = 2) -
 
 @MAPPINGS.rule("LRN-1")
 def lrn_1(b: Builder, x: SSAValue, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> SSAValue:
-    """x / (bias + alpha / size * the sum of squares over `size` channels around)^beta; the sum is a convolution of one tap."""
+    """Return x / (bias + alpha / size * sum of squares over `size` channels around)^beta; the sum is a convolution of one tap."""
     shape = b.shape(x)
     if len(shape) < 3 or not 1 <= size < 1 << 16 or shape[1] > 1 << 12:
         raise Error("E0402", f"takes at least one spatial dimension, at most 4096 channels and a positive size, not {b.spec(x)} and {size}")
@@ -196,7 +198,7 @@ def lrn_1(b: Builder, x: SSAValue, *, alpha: float = 1e-4, beta: float = 0.75, b
 
 @MAPPINGS.rule("Dropout-7")
 def dropout_7(b: Builder, x: SSAValue, *, ratio: float = 0.5) -> tuple[SSAValue, ...]:
-    """Inference: the operand.  A mask keeps everything."""
+    """Return the operand, as in inference; a mask keeps everything."""
     return _kept(b, x)
 
 
@@ -204,7 +206,7 @@ def dropout_7(b: Builder, x: SSAValue, *, ratio: float = 0.5) -> tuple[SSAValue,
 def dropout_12(
     b: Builder, x: SSAValue, ratio: SSAValue | None = None, training_mode: SSAValue | None = None, *, seed: int | None = None
 ) -> tuple[SSAValue, ...]:
-    """Inference, unless training_mode says otherwise."""
+    """Return the operand, as in inference, unless training_mode says otherwise."""
     if training_mode is not None and bool(np.any(b.need(training_mode, "training_mode"))):
         return dropped(b, x, ratio, seed)
     return _kept(b, x)

@@ -46,7 +46,7 @@ def quantize_linear_10(
     output_dtype: int = 0,
     precision: int = 0,
 ) -> SSAValue:
-    """In the scale's precision, unless `precision` says otherwise; to uint8 unless zero or output_dtype say otherwise."""
+    """Quantize in the scale's precision, unless `precision` says otherwise; to uint8 unless zero or output_dtype say otherwise."""
     wide = _dtype(b, precision) if precision else b.dtype(scale)
     if zero is None:
         zero = b.constant(np.zeros((), _dtype(b, output_dtype) if output_dtype else np.uint8))
@@ -66,7 +66,7 @@ def quantize_linear_10(
 def dequantize_linear_10(
     b: Builder, x: SSAValue, scale: SSAValue, zero: SSAValue | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> SSAValue:
-    """To the scale's type, unless output_dtype says otherwise."""
+    """Return real numbers in the scale's type, unless output_dtype says otherwise."""
     zero = b.constant(np.zeros((), b.dtype(x))) if zero is None else zero
     scale, zero = (_spread(b, v, b.shape(x), axis, block_size) for v in (scale, zero))
     if b.dtype(x) in _LIMITS:
@@ -106,7 +106,7 @@ def _spread(b: Builder, value: SSAValue, shape: tuple[int, ...], axis: int, bloc
 
 @MAPPINGS.rule("DynamicQuantizeLinear-11")
 def dynamic_quantize_linear_11(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
-    """To uint8 by the range of x, widened to hold 0; x that is 0 everywhere has the scale 1, as in onnxruntime."""
+    """Quantize to uint8 by the range of x, widened to hold 0; x that is 0 everywhere has the scale 1, as in onnxruntime."""
     zero, most = b.scalar(0, x), b.scalar(255, x)
     axes = tuple(range(b.rank(x)))
     low = b.nn("minimum", b.nn("reduce_min", x, axes=axes, keepdims=False), zero)
@@ -123,7 +123,7 @@ def dynamic_quantize_linear_11(b: Builder, x: SSAValue) -> tuple[SSAValue, ...]:
 
 @MAPPINGS.rule("MatMulInteger-10")
 def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | None = None, w_zero: SSAValue | None = None) -> SSAValue:
-    """(x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
+    """Return (x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
     if x_zero is not None and b.rank(x_zero) == 1:
         x_zero = b.reshape(x_zero, *b.shape(x_zero), 1)
     return mat_mul_1(b, _centred(b, x, x_zero), _centred(b, w, w_zero))
@@ -172,7 +172,7 @@ def q_linear_mat_mul_10(
     y_scale: SSAValue,
     y_zero: SSAValue,
 ) -> SSAValue:
-    """Scales of x may be one a row, those of w one a column."""
+    """Multiply quantized matrices; scales of x may be one a row, those of w one a column."""
     wide_x = dequantize_linear_10(b, x, x_scale, x_zero, axis=-2 if b.rank(x) > 1 else -1)
     wide_w = dequantize_linear_10(b, w, w_scale, w_zero, axis=-1)
     return quantize_linear_10(b, mat_mul_1(b, wide_x, wide_w), y_scale, y_zero, axis=-2 if b.rank(x) > 1 else -1)
@@ -198,7 +198,7 @@ def q_linear_conv_10(
     pads: Ints = (),
     strides: Ints = (),
 ) -> SSAValue:
-    """Scales of w may be one a filter; the bias counts in steps of x_scale * w_scale."""
+    """Convolve quantized tensors; scales of w may be one a filter, the bias counts in steps of x_scale * w_scale."""
     wide_x = dequantize_linear_10(b, x, x_scale, x_zero)
     wide_w = dequantize_linear_10(b, w, w_scale, w_zero, axis=0)
     if bias is not None:

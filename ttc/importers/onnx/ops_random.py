@@ -56,7 +56,7 @@ def random_normal_like_1(
 
 @MAPPINGS.rule("Multinomial-7")
 def multinomial_7(b: Builder, x: SSAValue, *, dtype: int = INT32, sample_size: int = 1, seed: float | None = None) -> SSAValue:
-    """x[batch, classes], logarithms of weights -> [batch, samples]: classes, as often as their weights say."""
+    """Draw classes [batch, samples] by x[batch, classes], the logarithms of their weights."""
     if b.rank(x) != 2 or not 0 < sample_size < 1 << 20:
         raise Error("E0402", f"{sample_size} samples of {b.spec(x)}")
     batch, classes = b.shape(x)
@@ -69,7 +69,7 @@ def multinomial_7(b: Builder, x: SSAValue, *, dtype: int = INT32, sample_size: i
 
 
 def dropped(b: Builder, x: SSAValue, ratio: SSAValue | None, seed: float | None) -> tuple[SSAValue, SSAValue]:
-    """x without a share of its elements, the rest scaled up by what is lost; and which are kept."""
+    """Return x without a share of its elements, the rest scaled up to make up for it; and which are kept."""
     share = b.scalar(0.5, x) if ratio is None else b.cast(b.reshape(ratio), b.dtype(x))
     known = b.known(share)
     if known is not None and not 0 <= known.item() < 1:

@@ -18,7 +18,7 @@ Strings: TypeAlias = tuple[str, ...]
 
 ALPHAS = {"leakyrelu": 0.01, "thresholdedrelu": 1.0, "hardsigmoid": 0.2, "elu": 1.0, "affine": 1.0, "scaledtanh": 1.0}
 BETAS = {"hardsigmoid": 0.5, "affine": 0.0, "scaledtanh": 1.0}
-"""Parameters of activations that have them."""
+"""The default second parameters of the activations that have one."""
 
 
 NO_CLIP = float("inf")

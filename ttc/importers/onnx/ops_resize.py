@@ -32,7 +32,7 @@ def upsample_9(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "neares
 
 @MAPPINGS.rule("Resize-10")
 def resize_10(b: Builder, x: SSAValue, scales: SSAValue, *, mode: str = "nearest") -> SSAValue:
-    """To the nearest sample up where an axis shrinks, as ONNX's example of this version and onnxruntime do; else as Upsample."""
+    """Resize to the nearest sample up where an axis shrinks, as ONNX's example of this version and onnxruntime do; else as Upsample."""
     if b.known(scales) is None:
         one = b.scalar(1, scales)
         if mode == "nearest":
@@ -73,7 +73,7 @@ def resize_11(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> SSAValue:
-    """To given scales, or sizes; both, and the region that tf_crop_and_resize reads, are those of the axes."""
+    """Resize to given scales, or sizes; both, and the region that tf_crop_and_resize reads, are those of the axes."""
     shape = b.shape(x)
     at = tuple(range(len(shape))) if axes is None else tuple(axis_in(a, len(shape)) for a in axes)
     options = {

@@ -20,7 +20,9 @@ def rotary_embedding_23(
     num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> SSAValue:
-    """x[n, heads, s, d], or x[n, s, heads * d]; cos and sin have one number a pair: [n, s, r / 2], or [p, r / 2] read at the positions."""
+    """Rotate x[n, heads, s, d], or x[n, s, heads * d]; cos and sin have one number a pair: [n, s, r / 2], or [p, r / 2] read at the
+    positions.
+    """
     shape = b.shape(x)
     if len(shape) == 3 and (num_heads < 1 or shape[2] % num_heads):
         raise Error("E0402", f"{b.spec(x)} does not fall into {num_heads} heads")

@@ -44,7 +44,7 @@ def roi_align_10(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> SSAValue:
-    """Up to opset 15 rois are not moved by half an element."""
+    """Map RoiAlign, whose rois are not moved by half an element up to opset 15."""
     return _roi_align(b, (x, rois, batch), (output_height, output_width), sampling_ratio, spatial_scale, 0.0, mode)
 
 

@@ -10,7 +10,7 @@ from ttc.importers.onnx.tables import MAPPINGS
 
 @MAPPINGS.rule("Scatter-9")
 def scatter_9(b: Builder, x: SSAValue, indices: SSAValue, updates: SSAValue, *, axis: int = 0) -> SSAValue:
-    """Return the name that ScatterElements had first."""
+    """Map Scatter, which is an earlier name of ScatterElements."""
     return scatter_elements_11(b, x, indices, updates, axis=axis)
 
 

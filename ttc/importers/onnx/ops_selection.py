@@ -13,7 +13,7 @@ from ttc.importers.onnx.tables import MAPPINGS
 
 @MAPPINGS.rule("Compress-9")
 def compress_9(b: Builder, x: SSAValue, condition: SSAValue, *, axis: int | None = None) -> SSAValue:
-    """A condition that is known says which elements there are."""
+    """Select slices by a condition; one that is known says how many there are."""
     known, spec = b.known(condition), b.spec(x)
     along = None if axis is None else axis_in(axis, spec.rank)
     size = spec.elements if along is None and spec.is_static else DYNAMIC if along is None else spec.shape[along]
@@ -39,7 +39,7 @@ def non_max_suppression_10(
     *,
     center_point_box: int = 0,
 ) -> SSAValue:
-    """Without a limit of boxes there are none."""
+    """Select boxes; without a limit of boxes there are none."""
     return b.nn(
         "non_max_suppression",
         boxes,

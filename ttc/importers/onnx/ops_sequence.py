@@ -53,7 +53,7 @@ def sequence_at_11(b: Builder, items: Item, position: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("SequenceInsert-11")
 def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue | None = None) -> Many:
-    """Before the element at the position; at the end without one."""
+    """Insert a tensor before the one at the position; at the end without one."""
     whole = _by_data(b, _listed(items), position, x)
     if isinstance(whole, Packed):
         return packed.insert(b, whole, x, position)
@@ -64,7 +64,7 @@ def sequence_insert_11(b: Builder, items: Item, x: SSAValue, position: SSAValue 
 
 @MAPPINGS.rule("SequenceErase-11")
 def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None) -> Many:
-    """Return the last element without a position."""
+    """Return the sequence without the tensor at a position; without the last one if none is given."""
     whole = _by_data(b, _listed(items), position)
     if isinstance(whole, Packed):
         return packed.erase(b, whole, position)
@@ -77,7 +77,7 @@ def sequence_erase_11(b: Builder, items: Item, position: SSAValue | None = None)
 
 @MAPPINGS.rule("ConcatFromSequence-11")
 def concat_from_sequence_11(b: Builder, items: Item, *, axis: int, new_axis: int = 0) -> SSAValue:
-    """Along an axis, or with new_axis along a new one."""
+    """Join tensors along an axis, or with new_axis along a new one."""
     whole = _listed(items)
     if isinstance(whole, Packed):
         return packed.join(b, whole, axis, new=bool(new_axis))
@@ -91,7 +91,7 @@ def concat_from_sequence_11(b: Builder, items: Item, *, axis: int, new_axis: int
 
 @MAPPINGS.rule("SplitToSequence-11")
 def split_to_sequence_11(b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0, keepdims: int = 1) -> Listed:
-    """Into sizes, into parts of one size (the last may be smaller), or into single elements, which then may lose the axis."""
+    """Split into sizes, into parts of one size (the last may be smaller), or into single elements, which then may lose the axis."""
     shape = b.shape(x)
     at = axis_in(axis, len(shape))
     sizes = (1,) * shape[at]
@@ -111,7 +111,7 @@ def split_to_sequence_11(b: Builder, x: SSAValue, split: SSAValue | None = None,
 
 @MAPPINGS.rule("Optional-15")
 def optional_15(b: Builder, x: Item = None, *, type: Any = None) -> Item:
-    """Return what an optional holds, if it holds anything."""
+    """Return an optional that holds the value, if there is one."""
     return x
 
 

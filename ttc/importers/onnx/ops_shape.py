@@ -19,7 +19,7 @@ from ttc.importers.onnx.tables import MAPPINGS
 
 @MAPPINGS.rule("Reshape-5")
 def reshape_5(b: Builder, x: SSAValue, shape: SSAValue, *, allowzero: int = 0) -> SSAValue:
-    """0 copies a dimension (unless allowzero), one -1 takes what is left."""
+    """Reshape; 0 copies a dimension (unless allowzero), one -1 takes what is left."""
     try:
         wanted = b.ints(shape, "shape")
     except Unsupported:
@@ -44,7 +44,7 @@ def _reshape_by(b: Builder, x: SSAValue, shape: SSAValue, *, copy_zero: bool) ->
 
 
 def reshape_to(b: Builder, x: SSAValue, wanted: tuple[int, ...], *, copy_zero: bool) -> SSAValue:
-    """x in a shape in ONNX's notation.  Raises E0401."""
+    """Return x in a shape in ONNX's notation. Raises E0401."""
     if not b.spec(x).is_static:
         return reshaped(b, x, [size_of(b, x, i) if s == 0 and copy_zero and i < b.rank(x) else s for i, s in enumerate(wanted)])
     return b.nn("reshape", x, shape=_resolved(b.shape(x), wanted, copy_zero=copy_zero))
@@ -116,7 +116,7 @@ def shape_1(b: Builder, x: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("Shape-15")
 def shape_15(b: Builder, x: SSAValue, *, start: int = 0, end: int | None = None) -> SSAValue:
-    """Dimensions start to end, both clamped."""
+    """Return dimensions start to end, both clamped."""
     first, last, _ = slice(start, end).indices(b.rank(x))
     whole = b.nn("shape", x)
     if (first, last) == (0, b.rank(x)):
@@ -164,7 +164,7 @@ def concat_4(b: Builder, *inputs: SSAValue, axis: int) -> SSAValue:
 
 @MAPPINGS.rule("Split-2")
 def split_2(b: Builder, x: SSAValue, *, axis: int = 0, split: tuple[int, ...] | None = None) -> tuple[SSAValue, ...]:
-    """Into the sizes given, or evenly into as many parts as the node has outputs."""
+    """Split into the sizes given, or evenly into as many parts as the node has outputs."""
     at = axis_in(axis, b.rank(x))
     sizes = _even(b.sizes(x, at, at + 1)[0], len(b.outputs)) if split is None else split
     if len(sizes) != len(b.outputs):
@@ -181,7 +181,7 @@ def split_13(b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: in
 def split_18(
     b: Builder, x: SSAValue, split: SSAValue | None = None, *, axis: int = 0, num_outputs: int | None = None
 ) -> tuple[SSAValue, ...]:
-    """num_outputs repeats the number of outputs; the last part may be smaller."""
+    """Split as before opset 18; num_outputs repeats the number of outputs, and the last part may be smaller."""
     if num_outputs is not None and num_outputs != len(b.outputs):
         raise Error("E0203", f"Split has {len(b.outputs)} outputs but num_outputs = {num_outputs}")
     return split_13(b, x, split, axis=axis)
@@ -195,7 +195,7 @@ def _even(size: int, parts: int) -> tuple[int, ...]:
 
 @MAPPINGS.rule("DepthToSpace-1")
 def depth_to_space_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
-    """x[n, c, h, w] -> [n, c / block^2, h block, w block]; DCR: block indices come before the channel, CRD: after it."""
+    """Return x[n, c, h, w] as [n, c / block^2, h block, w block]; DCR: block indices come before the channel, CRD: after it."""
     n, c, h, w = _blocks(b, x, blocksize)
     if c % blocksize**2 or mode not in ("DCR", "CRD"):
         raise Error("E0402", f"{c} channels, blocksize {blocksize}, mode '{mode[:20]}' do not fit")
@@ -209,7 +209,7 @@ def depth_to_space_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DC
 
 @MAPPINGS.rule("SpaceToDepth-1")
 def space_to_depth_1(b: Builder, x: SSAValue, *, blocksize: int, mode: str = "DCR") -> SSAValue:
-    """x[n, c, h, w] -> [n, c block^2, h / block, w / block]; DCR: block indices come before the channel, CRD: after it."""
+    """Return x[n, c, h, w] as [n, c block^2, h / block, w / block]; DCR: block indices come before the channel, CRD: after it."""
     n, c, h, w = _blocks(b, x, blocksize)
     if mode not in ("DCR", "CRD"):
         raise Error("E0402", f"mode '{mode[:20]}' is unknown")

@@ -21,20 +21,20 @@ def top_k_1(b: Builder, x: SSAValue, *, k: int, axis: int = -1) -> tuple[SSAValu
 
 @MAPPINGS.rule("TopK-10")
 def top_k_10(b: Builder, x: SSAValue, k: SSAValue, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[SSAValue, ...]:
-    """Unsorted results may have any order: they are sorted too."""
+    """Return the k largest or smallest; unsorted results, which may have any order, are sorted too."""
     return b.nn_all("topk", x, k=int(b.number(k, "k")), axis=axis_in(axis, b.rank(x)), largest=bool(largest))
 
 
 @MAPPINGS.rule("Hardmax-1")
 def hardmax_1(b: Builder, x: SSAValue, *, axis: int = 1) -> SSAValue:
-    """Up to opset 12 over all dimensions from the axis on."""
+    """Map Hardmax up to opset 12, which is over all dimensions from the axis on."""
     shape = b.shape(x)
     return b.reshape(hardmax_13(b, b.reshape(x, *split_product(shape, axis)), axis=1), *shape)
 
 
 @MAPPINGS.rule("Hardmax-13")
 def hardmax_13(b: Builder, x: SSAValue, *, axis: int = -1) -> SSAValue:
-    """1 at the first of the largest along the axis, 0 elsewhere."""
+    """Return 1 at the first of the largest along the axis, 0 elsewhere."""
     shape = b.shape(x)
     at = axis_in(axis, len(shape))
     if shape[at] > MAX_ELEMENTS:

@@ -45,7 +45,7 @@ def _dft(b: Builder, x: SSAValue, length: SSAValue | None, axis: int, inverse: b
 def stft_17(
     b: Builder, signal: SSAValue, step: SSAValue, window: SSAValue | None = None, length: SSAValue | None = None, *, onesided: int = 1
 ) -> SSAValue:
-    """signal[n, time, 1 or 2] -> [n, frames, bins, 2]: transforms of frames that begin every `step` elements, times the window."""
+    """Return [n, frames, bins, 2] of signal[n, time, 1 or 2]: transforms of frames that begin every `step` elements, times the window."""
     if b.rank(signal) != 3 or (window is None and length is None):
         raise Error("E0401", f"takes rank 3 and a window or a frame_length, not {b.spec(signal)}")
     size = int(b.number(length, "frame_length")) if length is not None else b.spec(window).elements if window is not None else 0
@@ -65,7 +65,9 @@ def stft_17(
 def mel_weight_matrix_17(
     b: Builder, bins: SSAValue, length: SSAValue, rate: SSAValue, low: SSAValue, high: SSAValue, *, output_datatype: int = 1
 ) -> SSAValue:
-    """[length / 2 + 1, bins]: triangles over the elements of a spectrum, whose corners are evenly spaced in mel from low to high hertz."""
+    """Return [length / 2 + 1, bins]: triangles over the elements of a spectrum, whose corners are evenly spaced in mel from low to high
+    hertz.
+    """
     count, size, hertz = (int(b.number(v, what)) for v, what in ((bins, "num_mel_bins"), (length, "dft_length"), (rate, "sample_rate")))
     dtype = DTYPES.get(output_datatype)
     if count < 1 or size < 0 or hertz < 1 or dtype is None:

@@ -14,7 +14,7 @@ def string_concat_20(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 @MAPPINGS.rule("StringSplit-20")
 def string_split_20(b: Builder, x: SSAValue, *, delimiter: str = "", maxsplit: int | None = None) -> tuple[SSAValue, ...]:
-    """An empty delimiter means white space."""
+    """Split texts at a delimiter; an empty one means white space."""
     return b.nn_all("string_split", x, delimiter=delimiter or None, maxsplit=maxsplit)
 
 
@@ -28,7 +28,7 @@ def string_normalizer_10(
     locale: str = "",
     stopwords: tuple[str, ...] = (),
 ) -> SSAValue:
-    """Letters change their case as Unicode has it, whatever the locale."""
+    """Normalize words; letters change their case as Unicode has it, whatever the locale."""
     return b.nn("string_normalize", x, case=case_change_action.lower(), stopwords=stopwords, case_sensitive=bool(is_case_sensitive))
 
 

@@ -29,7 +29,7 @@ def tf_idf_vectorizer_9(
     pool_strings: tuple[str, ...] = (),
     weights: tuple[float, ...] = (),
 ) -> SSAValue:
-    """For each n-gram of the pool how often it is in x[n, words] or x[words], its words up to max_skip_count others apart.
+    """Count for each n-gram of the pool how often it is in x[n, words] or x[words], its words up to max_skip_count others apart.
 
     TF: counts;  IDF: the n-gram's weight where it is found;  TFIDF: counts times weights.
     """

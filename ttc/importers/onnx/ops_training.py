@@ -25,7 +25,7 @@ def adagrad_1(
     epsilon: float = 1e-6,
     norm_coefficient: float = 0.0,
 ) -> tuple[SSAValue, ...]:
-    """h' = h + g g;  x' = x - rate / (1 + step decay) g / (sqrt h' + epsilon)."""
+    """Update by Adagrad: h' = h + g g; x' = x - rate / (1 + step decay) g / (sqrt h' + epsilon)."""
 
     def update(x: SSAValue, g: SSAValue, kept: Sequence[SSAValue]) -> Sequence[SSAValue]:
         slowed = b.nn("add", b.scalar(1, x), b.nn("mul", b.cast(b.reshape(step), b.dtype(x)), b.scalar(decay_factor, x)))
@@ -49,7 +49,9 @@ def adam_1(
     norm_coefficient: float = 0.0,
     norm_coefficient_post: float = 0.0,
 ) -> tuple[SSAValue, ...]:
-    """v' = alpha v + (1 - alpha) g;  h' = beta h + (1 - beta) g g;  x' = x - rate' v' / (sqrt h' + epsilon), corrected from step 1 on."""
+    """Update by Adam: v' = alpha v + (1 - alpha) g; h' = beta h + (1 - beta) g g; x' = x - rate' v' / (sqrt h' + epsilon), corrected from
+    step 1 on.
+    """
 
     def update(x: SSAValue, g: SSAValue, kept: Sequence[SSAValue]) -> Sequence[SSAValue]:
         v, h = _mixed(b, kept[0], g, alpha), _mixed(b, kept[1], b.nn("mul", g, g), beta)
@@ -75,7 +77,7 @@ def momentum_1(
     mode: str,
     norm_coefficient: float,
 ) -> tuple[SSAValue, ...]:
-    """v' = alpha v + beta g, at step 0 + g;  x' = x - rate v', or with Nesterov's x - rate (g + alpha v')."""
+    """Update by momentum: v' = alpha v + beta g, at step 0 + g; x' = x - rate v', or with Nesterov's x - rate (g + alpha v')."""
     if mode not in ("standard", "nesterov"):
         raise Error("E0402", f"mode '{mode[:20]}' is unknown")
 

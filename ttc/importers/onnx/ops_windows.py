@@ -24,7 +24,7 @@ Ints: TypeAlias = tuple[int, ...]
 def col2_im_18(
     b: Builder, x: SSAValue, image: SSAValue, block: SSAValue, *, dilations: Ints = (), pads: Ints = (), strides: Ints = ()
 ) -> SSAValue:
-    """x[n, c * prod(block), windows] -> [n, c, image]: windows are added up where they lie."""
+    """Return x[n, c * prod(block), windows] as [n, c, image]: windows are added up where they lie."""
     sizes, kernel = b.ints(image, "image_shape"), b.ints(block, "block_shape")
     rank = len(sizes)
     if b.rank(x) != 3 or min(sizes, default=0) < 1 or len(kernel) != rank:
@@ -78,7 +78,9 @@ def max_unpool_9(
 def tensor_scatter_24(
     b: Builder, cache: SSAValue, update: SSAValue, starts: SSAValue | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> SSAValue:
-    """cache[n, ...] with the update written along an axis, for each sample from its start on; circular: past the end at the beginning."""
+    """Return cache[n, ...] with the update written along an axis, for each sample from its start on; circular: past the end at the
+    beginning.
+    """
     shape, new = b.shape(cache), b.shape(update)
     at = axis_in(axis, len(shape))
     if mode not in ("linear", "circular") or at == 0 or len(new) != len(shape):

@@ -56,7 +56,7 @@ def schema_of(op: str, version: int, domain: str) -> Schema | None:
 
 
 def check_node(node: NodeProto, schema: Schema) -> None:
-    """The node has the inputs, outputs and attributes that its schema asks for.  Raises E0203."""
+    """Check that the node has the inputs, outputs and attributes that its schema asks for. Raises E0203."""
     inputs = len(node.input)
     if not schema.min_input <= inputs <= schema.max_input:
         raise Error("E0203", f"{node.op_type} takes {_range(schema.min_input, schema.max_input)} inputs, not {inputs}")
@@ -93,7 +93,7 @@ def _range(low: int, high: int) -> str:
 
 
 def schema_function(node: NodeProto, schema: Schema, version: int, inputs: Sequence[TypeProto]) -> FunctionProto | None:
-    """ONNX's own definition of the op by other ops, if it has one for these input types.
+    """Return ONNX's own definition of the op by other ops, if it has one for these input types.
 
     Args:
         version: the opset in which the body is to be written.

@@ -15,7 +15,7 @@ from ttc.importers.onnx.values import Listed, Packed, Value
 
 
 def element(value: Value, b: Builder) -> tuple[np.dtype, int] | None:
-    """Dtype and rank of the tensors of a sequence; None if it has none that would say so."""
+    """Return dtype and rank of the tensors of a sequence; None if it has no tensor that would say so."""
     if isinstance(value, Packed):
         return b.dtype(value.flat), b.spec(value.sizes).shape[1]
     if isinstance(value, Listed) and value.items:
@@ -24,7 +24,7 @@ def element(value: Value, b: Builder) -> tuple[np.dtype, int] | None:
 
 
 def packed(b: Builder, value: Value, dtype: np.dtype, rank: int) -> Packed:
-    """A sequence of tensors of this dtype and rank in the form for the run.  Raises Unsupported for others."""
+    """Return a sequence of tensors of this dtype and rank in the form for the run. Raises Unsupported for others."""
     if isinstance(value, Packed) or not isinstance(value, Listed):
         if isinstance(value, Packed):
             return value
@@ -38,18 +38,18 @@ def packed(b: Builder, value: Value, dtype: np.dtype, rank: int) -> Packed:
 
 
 def length(b: Builder, items: Packed) -> SSAValue:
-    """Return how many tensors it has."""
+    """Return how many tensors the sequence has."""
     found = size_of(b, items.sizes, 0)
     return b.constant(np.array(found, np.int64)) if isinstance(found, int) else found
 
 
 def insert(b: Builder, items: Packed, x: SSAValue, position: SSAValue | None) -> Packed:
-    """With x before the tensor at a position, or at the end."""
+    """Return the sequence with x before the tensor at a position, or at the end."""
     return Packed(*b.nn_all("sequence_insert", items.flat, items.sizes, x, _place(b, position)))
 
 
 def erase(b: Builder, items: Packed, position: SSAValue | None) -> Packed:
-    """Without the tensor at a position, or the last."""
+    """Return the sequence without the tensor at a position, or the last."""
     return Packed(*b.nn_all("sequence_erase", items.flat, items.sizes, _place(b, position)))
 
 

@@ -38,7 +38,7 @@ class _Scanned:
 
 
 def scan(call: NodeCall) -> list[Value]:
-    """Return one iteration for each element along an axis of the scanned operands."""
+    """Run one iteration for each element along an axis of the scanned operands."""
     if call.opset < 9:
         return _scan_batches(call)
     return _scan(call, call.operands, call.ints("scan_input_axes"), call.ints("scan_input_directions"), "")

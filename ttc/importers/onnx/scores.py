@@ -19,7 +19,7 @@ from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-"""What may happen to scores, by ONNX's number."""
+"""The transforms of scores, by ONNX's number."""
 FLOAT32 = np.dtype(np.float32)
 _NEARLY_ZERO = 1e-7
 _WINITZKI = 0.147
@@ -35,7 +35,7 @@ class Labels(NamedTuple):
 
     @staticmethod
     def of(numbers: Sequence[int], words: Sequence[str]) -> Labels:
-        """From the two attributes, of which one is given.  Raises E0402."""
+        """Return labels from the two attributes, of which one is given. Raises E0402."""
         if bool(numbers) == bool(words):
             raise Error("E0402", f"{len(numbers)} classes by number and {len(words)} by text; a model has the one or the other")
         return Labels(np.array(words, STRING) if words else np.array(numbers, np.int64))
@@ -76,7 +76,7 @@ def require_transform(name: str) -> str:
 
 
 def transformed(b: Builder, y: SSAValue, transform: str) -> SSAValue:
-    """Scores y[n, k] after a transform."""
+    """Return scores y[n, k] after a transform."""
     if require_transform(transform) == "PROBIT":
         return _probit(b, y)
     if transform == "NONE" or b.shape(y)[1] == 1:
@@ -87,7 +87,7 @@ def transformed(b: Builder, y: SSAValue, transform: str) -> SSAValue:
 
 
 def of_two_classes(b: Builder, y: SSAValue, transform: str, *, is_share: bool) -> SSAValue:
-    """Scores [n, 2] of two classes from y[n, 1], that of the second.  is_share: it is a part of 1, not a margin."""
+    """Return scores [n, 2] of two classes from y[n, 1], that of the second.  is_share: it is a part of 1, not a margin."""
     if require_transform(transform) == "PROBIT":
         raise Unsupported("post_transform PROBIT of one score for two classes")
     if transform == "LOGISTIC":

@@ -62,7 +62,7 @@ def signature_of(apply: Mapping) -> OpSignature:
 
 
 def check_signature(node: NodeProto, apply: Mapping) -> None:
-    """The node has the inputs and attributes that the signature of its mapping asks for.  Raises E0203."""
+    """Check that the node has the inputs and attributes that the signature of its mapping asks for. Raises E0203."""
     schema = signature_of(apply)
     count = len(node.input)
     if count < schema.needed or (count > len(schema.inputs) and not schema.variadic):

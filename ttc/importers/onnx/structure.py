@@ -1,4 +1,4 @@
-"""Is the graph well formed?  Value names, order of nodes, and which functions call which."""
+"""Checks that the graph is well formed: value names, order of nodes, and which functions call which."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_model(model: ModelProto, weights: Iterable[str]) -> dict[FunctionKey, 
 
 
 def check_body(nodes: Sequence[NodeProto], inputs: Iterable[str], outputs: Iterable[str], what: str) -> None:
-    """Every value is defined once and before its uses; every output exists.  Raises E0203."""
+    """Check that every value is defined once and before its uses, and that every output exists. Raises E0203."""
     defined: set[str] = set()
     for name in inputs:
         _define(name, defined, what)

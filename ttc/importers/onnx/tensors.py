@@ -75,14 +75,14 @@ _ALL_FIELDS = ("float_data", "double_data", "int32_data", "int64_data", "uint64_
 
 @record
 class Raw:
-    """Little-endian bytes of a tensor that are not read yet.  size in bytes; view(dtype) gives a flat array."""
+    """The little-endian bytes of a tensor, not read yet.  size in bytes; view(dtype) gives a flat array."""
 
     size: int
     view: Callable[[np.dtype], NDArray]
 
 
 def type_name(code: int) -> str:
-    """ONNX's name of an element type."""
+    """Return ONNX's name of an element type."""
     try:
         return TensorProto.DataType.Name(code)
     except ValueError:
@@ -103,7 +103,7 @@ def dtype_of(code: int, what: str) -> np.dtype:
 
 
 def shape_of(dims: tuple[int, ...], what: str) -> tuple[int, ...]:
-    """Dimensions that are not negative and whose product is bounded.  Raises E0203."""
+    """Return the dimensions, which are not negative and whose product is bounded. Raises E0203."""
     count = 1
     for size in dims:
         if size < 0:

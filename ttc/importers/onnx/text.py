@@ -1,4 +1,4 @@
-"""Are the names of a model text?  The parser hands out bytes where a string of the file is not UTF-8."""
+"""Checks that the names of a model are text: the parser hands out bytes where a string of the file is not UTF-8."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ttc.dialects.core.errors import Error
 
 
 def check_text(model: ModelProto) -> None:
-    """Every string that the importer reads is text.  Raises E0201."""
+    """Check that every string that the importer reads is text. Raises E0201."""
     for text in _model_strings(model):
         if not isinstance(text, str):
             raise Error("E0201", f"not an ONNX model, or a damaged one: the name {bytes(text)[:40]!r} is not UTF-8")

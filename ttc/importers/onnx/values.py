@@ -1,4 +1,4 @@
-"""What a name of a graph stands for at import."""
+"""The values that names of a graph stand for at import."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Packed:
 
 
 Value: TypeAlias = "SSAValue | Listed | Packed | Refused | None"
-"""None: an optional input that is absent, or an optional without an element."""
+"""A value of a graph at import.  None: an optional input that is absent, or an optional without an element."""
 
 
 class RefusedInside(Exception):  # noqa: N818 - not an error: the miss is recorded
-    """A subgraph gives a value that cannot be imported; so its node gives none."""
+    """Raised for a subgraph that gives a value which cannot be imported; so its node gives none."""
 
 
 def refusable(values: Sequence[Value]) -> list[Value]:
@@ -54,7 +54,7 @@ def flattened(values: Sequence[Value]) -> list[SSAValue]:
 
 
 def like(shapes: Sequence[Sequence[Value]], tensors: Sequence[SSAValue]) -> list[Value]:
-    """Tensors put together as values of `shapes` are, which must all be alike: the inverse of `flattened`.  Raises Unsupported."""
+    """Return tensors put together as values of `shapes` are, which must all be alike: the inverse of `flattened`. Raises Unsupported."""
     first, *others = [[_form(x) for x in values] for values in shapes]
     if any(other != first for other in others):
         raise Unsupported("a sequence of different lengths, or an optional with and without an element, as data decides")

@@ -17,13 +17,13 @@ from ttc.importers.common.protobuf import BYTES, Buffer, fields, write_varint
 KIND = "an ONNX model"
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9
 LARGE_BYTES = 1024
-"""Payloads up to this size stay in the skeleton."""
+"""The largest payload that stays in the skeleton, in bytes."""
 MAX_SKELETON_BYTES = 512 << 20
 MAX_FIELDS = 50_000_000
 
 
 class Payload(NamedTuple):
-    """Where a weight lies in the file, in bytes."""
+    """The place of a weight in the file, in bytes."""
 
     offset: int
     size: int
@@ -31,7 +31,9 @@ class Payload(NamedTuple):
 
 @record(frozen=False)
 class Skeleton:
-    """data: a ModelProto; payloads: one entry an initializer of the graph, in order, None where the skeleton still has the data."""
+    """A model without its large weights.  data: a ModelProto; payloads: one entry an initializer of the graph, in order, None where data
+    still has it.
+    """
 
     data: bytes
     payloads: list[Payload | None]

@@ -26,12 +26,12 @@ BARRED = (
     *("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "urllib.Request", "ftplib.connect", "http.client.connect"),
     *("webbrowser.open", "ctypes.dlopen", "pickle.find_class"),
 )
-"""What loading a model never needs; audit events of Python."""
+"""Audit events of Python that loading a model never needs."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main(folder: Path) -> int:
-    """Exit status 0 if the model was traced, else 1, with the reason in the folder."""
+    """Trace a model.  Returns the exit status: 0 if it was traced, else 1, with the reason in the folder."""
     _end_with_parent()
     _limit()
     try:

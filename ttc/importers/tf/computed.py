@@ -24,7 +24,7 @@ Number: TypeAlias = "int | SSAValue"
 INT64 = np.dtype(np.int64)
 END = np.iinfo(np.int64).max
 MAX_DEPTH = 8
-"""Levels of casts, reshapes and joins that lists of numbers are looked through."""
+"""The most casts, reshapes and joins, one behind the other, that lists of numbers are looked through."""
 
 
 def numbers(b: Builder, values: SSAValue, depth: int = 0) -> list[Number]:
@@ -43,7 +43,7 @@ def numbers(b: Builder, values: SSAValue, depth: int = 0) -> list[Number]:
 
 
 def ints(b: Builder, what: str, *values: SSAValue) -> list[tuple[int, ...]] | None:
-    """The integers of lists that are known, or follow from values of inputs that are given; None if one of them is computed."""
+    """Return the integers of lists that are known, or follow from values of inputs that are given; None if one of them is computed."""
     try:
         return [b.ints(v, what) for v in values]
     except Unsupported:
@@ -94,7 +94,7 @@ def _ranged(b: Builder, x: SSAValue, axis: int, first: Number, last: Number, ste
 def strided_slice(
     b: Builder, x: SSAValue, begin: Sequence[Number], end: Sequence[Number], strides: Sequence[int], masks: Masks
 ) -> SSAValue:
-    """Python's x[begin:end:strides, ...] under masks.  Raises E0401, E0402."""
+    """Return Python's x[begin:end:strides, ...] under masks. Raises E0401, E0402."""
     added: list[int] = []
     dropped: list[int] = []
     axis, place = 0, 0

@@ -1,5 +1,6 @@
-"""What a Keras file says of its layers, checked before Keras builds anything of it: only classes that Keras itself has, and none that
-run code, load other files or other frameworks' modules."""
+"""Checks what a Keras file says of its layers before Keras builds them: only Keras's own classes, none that run code or load other files or
+modules.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from ttc.dialects.core.errors import Error
 
 MAX_BYTES = 1 << 26
 MAX_DEPTH = 100
-"""How deep lists and dictionaries may be nested; models inside of models take five levels each."""
+"""The most lists and dictionaries nested in each other; models inside of models take five levels each."""
 MAX_ENTRIES = 2_000_000
-"""Values in lists and dictionaries, counted before anything is built of them."""
+"""The most values in lists and dictionaries, counted before anything is built of them."""
 PLAIN = frozenset(["__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__", "__tuple__"])
-"""Marks of values that are data alone."""
+"""The marks of values that are data alone."""
 MODULES = (
     *("models", "layers", "initializers", "regularizers", "constraints", "activations", "dtype_policies", "random", "quantizers"),
     *("src.models", "src.layers", "src.initializers", "src.regularizers", "src.constraints", "src.activations", "src.dtype_policies"),
@@ -24,7 +25,7 @@ MODULES = (
 )
 """Modules of Keras, without `keras.`, whose classes a model may name."""
 TOP_CLASSES = frozenset(["Sequential", "Model", "Functional", "DTypePolicy", "DTypePolicyMap", "Variable", "KerasTensor", "InputSpec"])
-"""What may be named in the module `keras` itself."""
+"""The classes of the module `keras` itself that may be named."""
 FUNCTION_MODULES = ("keras.activations", "keras.src.activations", "keras.ops", "keras.src.ops", "builtins")
 REFUSED = {
     "Lambda": "runs Python code",

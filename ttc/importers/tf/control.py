@@ -26,7 +26,7 @@ from ttc.importers.tf.variables import SetVariables
 MAX_TRIPS = 2048
 """The most iterations of one loop that is unrolled."""
 MAX_SELECTED = 24
-"""Nodes of a branch that is computed whether or not it is chosen."""
+"""The most nodes of a branch that is computed whether or not it is chosen."""
 FAILING = frozenset(
     ["GatherV2", "Gather", "GatherNd", "ResourceGather", "ScatterNd", "TensorScatterUpdate", "TensorScatterAdd", "Range", "StridedSlice"]
 ) | frozenset(CALLERS)
@@ -36,11 +36,11 @@ BOOL = np.dtype(np.bool_)
 
 
 class TooMany(Unsupported):
-    """Loops have more nodes than are mapped."""
+    """Raised for loops that have more nodes than are mapped."""
 
 
 class Caller(Protocol):
-    """What maps functions: the walker."""
+    """Maps functions: the walker, as control flow sees it."""
 
     builder: Builder
     functions: Mapping[str, Function]
@@ -68,7 +68,7 @@ class ControlNode:
 
     @property
     def b(self) -> Builder:
-        """The builder, at this node: bodies leave it at their own nodes."""
+        """The builder, at this node: bodies leave it at nodes of their own."""
         self.walker.builder.enter(self.name, (self.node.name,))
         return self.walker.builder
 
@@ -80,11 +80,11 @@ class ControlNode:
         return found.name
 
     def run(self, function: str, operands: Sequence[Value], label: str = "") -> list[Value]:
-        """The results of a function that may run several times, told apart by labels."""
+        """Return the results of a function that may run several times, told apart by labels."""
         return self.walker.call(function, operands, f"{self.name}[{label}]" if label else self.name, self.depth + 1, repeated=True)
 
     def decision(self) -> tuple[Value, Sequence[Value]]:
-        """Return what decides between functions, and their operands.  Raises E0203."""
+        """Return what chooses between functions, and their operands. Raises E0203."""
         if not self.operands:
             raise Error("E0203", f"{self.node.op} has no operand that decides", where=self.name)
         return self.operands[0], self.operands[1:]
@@ -194,7 +194,7 @@ def case(site: ControlNode) -> list[Value]:
 
 
 def while_(site: ControlNode) -> list[Value]:
-    """Iterations unrolled while it is known at import that the condition holds; from where it is not known, a loop of dialect nn."""
+    """Unroll iterations while it is known at import that the condition holds; from where it is not known, make a loop of dialect nn."""
     if any(isinstance(x, Refused) for x in site.operands):
         return [REFUSED]
     variables, spent = SetVariables(site.b, site.operands), site.walker.unrolled

@@ -16,7 +16,7 @@ ALIGNMENTS = ("LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT")
 
 
 def places(shape: tuple[int, ...], lowest: int, highest: int, align: str) -> NDArray:
-    """[diagonals, longest]: where in the flattened matrix each stored element lies, -1 in the padding.  Raises E0402, Unsupported."""
+    """Return [diagonals, longest]: where in the flattened matrix each stored element lies, -1 in the padding. Raises E0402, Unsupported."""
     rows, columns = shape
     if align not in ALIGNMENTS or not -rows < lowest <= highest < max(columns, 1):
         raise Error("E0402", f"diagonals {lowest} to {highest}, aligned '{align[:20]}', of {rows} x {columns}")
@@ -42,7 +42,7 @@ def taken(b: Builder, x: SSAValue, table: NDArray, padding: SSAValue) -> SSAValu
 
 
 def spread(b: Builder, diagonals: SSAValue, table: NDArray, shape: tuple[int, ...], background: SSAValue) -> SSAValue:
-    """Matrices with the diagonals, [..., diagonals, longest], at these places, and the background, which broadcasts, elsewhere."""
+    """Return matrices with the diagonals, [..., diagonals, longest], at these places, and the background, which broadcasts, elsewhere."""
     (rows, columns), inside = shape, table >= 0
     reverse = np.full(rows * columns, -1, np.int64)
     reverse[table[inside]] = np.arange(table.size).reshape(table.shape)[inside]

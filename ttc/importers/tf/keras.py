@@ -35,9 +35,9 @@ MAX_INFLATED_BYTES = 2 << 30
 SECONDS = 900
 """The seconds of processor time, and of the clock, that the child may take."""
 SPARE_BYTES, THREAD_BYTES = 4 << 30, 160 << 20
-"""Address space that TensorFlow takes beside a few copies of the weights, and for each processor: most of it is never touched."""
+"""The address space that TensorFlow takes beside a few copies of the weights, and for each processor: most of it is never touched."""
 MAX_TEXT = 1 << 16
-"""Bytes of what the child prints that are looked at."""
+"""The most bytes of the child's output that are looked at."""
 
 
 def import_keras(
@@ -121,7 +121,7 @@ def environment_of(folder: Path, size: int) -> dict[str, str]:
 
 
 def check_ended(folder: Path, status: int) -> None:
-    """Raises what the child reported in the folder, or E0201 if it ended with another exit status than 0."""
+    """Raises the error that the child reported in the folder, or E0201 if it ended with another exit status than 0."""
     failure = folder / FAILURE
     if failure.is_file():
         _report(failure)

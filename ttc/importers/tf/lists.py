@@ -23,7 +23,7 @@ def shape_of(b: Builder, of: TensorList) -> tuple[int, ...] | None:
 
 
 def zeros(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> SSAValue:
-    """Return what an element that was never stored reads as.  Raises Unsupported."""
+    """Return the value of an element that was never stored. Raises Unsupported."""
     found = shape_of(b, of) if shape is None else shape
     if found is None:
         raise Unsupported("an element that was never stored, of open shape")
@@ -32,7 +32,7 @@ def zeros(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> S
 
 
 def dense(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> SSAValue:
-    """Return all of a list, [length, ...].  shape: of the elements, where the list does not say.  Raises Unsupported."""
+    """Return all of a list, [length, ...].  shape: of the elements, where the list does not say. Raises Unsupported."""
     if of.stack is not None:
         return of.stack
     if any(x is not None for x in of.items):
@@ -46,12 +46,12 @@ def dense(b: Builder, of: TensorList, shape: tuple[int, ...] | None = None) -> S
 
 
 def as_tensors(b: Builder, values: Sequence[Value]) -> list[Value]:
-    """Lists as one tensor each, all else as it is."""
+    """Return lists as one tensor each, all else as it is."""
     return [dense(b, x) if isinstance(x, TensorList) else x for x in values]
 
 
 def as_before(values: Sequence[Value], tensors: Sequence[Value]) -> list[Value]:
-    """Undo `as_tensors`: tensors where values are lists become such."""
+    """Return lists again in place of their tensors: the inverse of `as_tensors`."""
     return [_listed(x, y) if isinstance(x, TensorList) and isinstance(y, SSAValue) else y for x, y in zip(values, tensors, strict=True)]
 
 

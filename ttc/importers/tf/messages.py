@@ -20,13 +20,13 @@ KIND = "a TensorFlow model"
 MAX_TEXT_BYTES = 1 << 16
 """The most bytes of a name."""
 MAX_NODES = 1_000_000
-"""Nodes of a graph and all its functions."""
+"""The most nodes of a graph and all its functions."""
 MAX_LIST = 1 << 20
 """The most entries of one attribute."""
 
 Made = TypeVar("Made")
 Dims: TypeAlias = "tuple[int, ...] | None"
-"""Sizes, -1 where one is open; None if not even the rank is known."""
+"""The sizes of a shape, -1 where one is open; None if not even the rank is known."""
 _FLOAT = Struct("<f")
 
 
@@ -51,7 +51,7 @@ class Span:
         return bytes(self.data[self.start : self.end])
 
     def text(self) -> str:
-        """Raises E0201 for what is too long or not UTF-8."""
+        """Return the text. Raises E0201 if it is too long or not UTF-8."""
         if self.end - self.start > MAX_TEXT_BYTES:
             raise Error("E0201", f"not {KIND}, or a damaged one: a name of {self.end - self.start} bytes")
         try:
@@ -73,7 +73,7 @@ class Span:
 
 
 def signed(value: int) -> int:
-    """Two's complement of 64 bits."""
+    """Return a number of 64 bits as two's complement."""
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
@@ -119,7 +119,7 @@ def shape_of(span: Span) -> Dims:
 
 
 class Call(NamedTuple):
-    """A function's name, as an attribute that names one."""
+    """The name of a function, as an attribute that names one."""
 
     name: str
 
@@ -188,7 +188,7 @@ _SINGLE: dict[int, Callable[[Span, Field], Any]] = {
 
 
 def entries(span: Span) -> tuple[str, Span | None]:
-    """Key and value of a map's entry."""
+    """Return key and value of a map's entry."""
     key, value = "", None
     for item in span:
         if item.number == 1:
@@ -212,7 +212,7 @@ class Node:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """All attributes that mean something: names with an underscore in front are annotations."""
+        """The attributes, without annotations, whose names begin with an underscore."""
         found: dict[str, Any] = {}
         for span in self.spans:
             key, value = entries(span)
@@ -229,7 +229,7 @@ class Node:
 
 
 def node_of(span: Span) -> Node:
-    """Raises E0201, E0203 for one without a name or op."""
+    """Read a NodeDef. Raises E0201, E0203 for one without a name or op."""
     name, op = "", ""
     inputs: list[str] = []
     spans: list[Span] = []

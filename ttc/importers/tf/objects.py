@@ -18,7 +18,7 @@ MAX_PATH_CHARACTERS = 1 << 26
 
 
 def handles(graph: Span, nodes: Sequence[Node], stored: Container[str]) -> Iterator[tuple[str, str]]:
-    """Nodes that are given to functions as handles of variables, and keys of the tensors they hold.
+    """Return nodes that are given to functions as handles of variables, and keys of the tensors they hold.
 
     Args:    graph: a SavedObjectGraph.  nodes: of the model's graph.  stored: keys of tensors.
     Raises:  E0201, E0203.

@@ -23,7 +23,7 @@ def _ratio(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def rgb_to_hsv(b: Builder, images: SSAValue) -> SSAValue:
-    """Hue from 0 to 1, by which of red, green and blue is the largest."""
+    """Return hue (from 0 to 1, by which of red, green and blue is the largest), saturation and value."""
     red, green, blue = _channels(b, images)
     value = b.nn("maximum", red, b.nn("maximum", green, blue))
     span = b.nn("sub", value, b.nn("minimum", red, b.nn("minimum", green, blue)))
@@ -39,7 +39,7 @@ def rgb_to_hsv(b: Builder, images: SSAValue) -> SSAValue:
 
 
 def hsv_to_rgb(b: Builder, images: SSAValue) -> SSAValue:
-    """Red, green and blue are value * (1 - saturation * (1 - how much of the hue's circle is theirs))."""
+    """Return red, green and blue: value * (1 - saturation * (1 - how much of the hue's circle is theirs))."""
     hue, saturation, value = _channels(b, images)
     six = b.nn("mul", hue, b.scalar(6, hue))
 
@@ -68,7 +68,7 @@ def adjust_saturation(b: Builder, images: SSAValue, scale: SSAValue) -> SSAValue
 
 
 def adjust_contrast(b: Builder, images: SSAValue, contrast_factor: SSAValue) -> SSAValue:
-    """Away from the mean of each image and channel."""
+    """Move elements away from the mean of each image and channel."""
     rank = b.rank(images)
     if rank < 3:
         raise Error("E0401", f"takes images, not {b.spec(images)}")

@@ -114,7 +114,7 @@ def conjugate_transpose(b: Builder, x: Complex, perm: SSAValue) -> Complex:
 
 
 def cast(b: Builder, x: Complex, *, DstT: Type, Truncate: bool = False) -> Complex | SSAValue:  # noqa: N803 - the attribute's name
-    """To real numbers: the real part."""
+    """Convert complex numbers; to real numbers, that is their real part."""
     if DstT not in COMPLEX:
         return b.cast(x.real, dtype_of(DstT, "the result"))
     dtype, _ = COMPLEX[DstT]

@@ -19,13 +19,15 @@ Ints: TypeAlias = tuple[int, ...]
 
 @record
 class ImageLayout:
-    """Where dimensions lie.  last: channels come last; rank: spatial dimensions."""
+    """The places of dimensions of an image.  last: channels come last; rank: spatial dimensions."""
 
     last: bool
     rank: int
 
     def spatial(self, values: Ints, what: str) -> Ints:
-        """The spatial entries of an attribute with one a dimension; those of batch and channels must be 1.  Raises E0402, Unsupported."""
+        """Return the spatial entries of an attribute with one a dimension; those of batch and channels must be 1. Raises E0402,
+        Unsupported.
+        """
         if len(values) != self.rank + 2:
             raise Error("E0402", f"{what} {list(values)[:8]} does not fit {self.rank + 2} dimensions")
         at = 1 if self.last else 2
@@ -63,7 +65,7 @@ def layout_of(data_format: str) -> ImageLayout:
 
 
 def paddings(sizes: Ints, flat: SpatialWindow, padding: str, explicit: Ints, layout: ImageLayout) -> Ints:
-    """All beginnings, then all ends.  Raises E0402."""
+    """Return all beginnings, then all ends. Raises E0402."""
     if padding == "VALID":
         return (0,) * (2 * layout.rank)
     if padding == "SAME":
@@ -104,7 +106,7 @@ def conv(
     data_format: str = "NHWC",
     dilations: Ints = (),
 ) -> SSAValue:
-    """filter[height, width, in / groups, out]; groups follow from the channels."""
+    """Convolve with filter[height, width, in / groups, out]; groups follow from the channels."""
     layout = layout_of(data_format)
     win = _window(b, input, layout, _kernel(b, filter, layout.rank), strides, dilations, padding, explicit_paddings)
     if layout == _LAYOUTS["NHWC"]:
@@ -131,7 +133,7 @@ def depthwise(
     data_format: str = "NHWC",
     dilations: Ints = (),
 ) -> SSAValue:
-    """filter[height, width, in, m]: every channel has m filters of its own."""
+    """Convolve with filter[height, width, in, m]: every channel has m filters of its own."""
     height, width = _kernel(b, filter, 2)
     inputs, factor = b.shape(filter)[2:]
     channels = b.shape(input)[-1 if layout_of(data_format).last else 1] if b.rank(input) == 4 else None

@@ -17,7 +17,7 @@ Floats: TypeAlias = tuple[float, ...]
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 MAX_PARTITIONS = 1 << 10
 MAX_BOUNDS = 4
-"""Minima and maxima inside each other that are looked at."""
+"""The most minima and maxima inside each other that are looked at."""
 
 
 def bucketize(b: Builder, input: SSAValue, *, boundaries: Floats) -> SSAValue:
@@ -59,7 +59,7 @@ def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValu
 
 
 def bounds(op: str) -> Callable[..., SSAValue]:
-    """For rows that rise, [n, m], and values [n, k]: how many of the row are below each value, or not above."""
+    """Return, for rows that rise, [n, m], and values [n, k], how many of the row are below each value, or not above it."""
 
     def apply(b: Builder, sorted_inputs: SSAValue, values: SSAValue, *, out_type: np.dtype = INT32) -> SSAValue:
         if b.rank(sorted_inputs) != 2 or b.rank(values) != 2 or b.shape(sorted_inputs)[0] != b.shape(values)[0]:
@@ -88,7 +88,7 @@ def in_top_k(b: Builder, predictions: SSAValue, targets: SSAValue, k: SSAValue) 
 
 
 def unique(b: Builder, x: SSAValue, axis: SSAValue | None = None, *, out_idx: np.dtype = INT32) -> tuple[SSAValue, SSAValue]:
-    """In order of first appearance, and for each element which it is."""
+    """Return different elements in order of first appearance, and for each element which of these it is."""
     return _unique(b, x, axis, out_idx)[:2]
 
 
@@ -107,7 +107,7 @@ def _unique(b: Builder, x: SSAValue, axis: SSAValue | None, out_idx: np.dtype) -
 
 
 def list_difference(b: Builder, x: SSAValue, y: SSAValue, *, out_idx: np.dtype = INT32) -> tuple[SSAValue, SSAValue]:
-    """Elements of x that y does not have, and their places."""
+    """Return elements of x that y does not have, and their places."""
     if b.rank(x) != 1 or b.rank(y) != 1:
         raise Error("E0401", f"takes two lists, not {b.spec(x)} and {b.spec(y)}")
     (count,), (other,) = b.shape(x), b.shape(y)
@@ -127,7 +127,7 @@ def dynamic_partition(b: Builder, data: SSAValue, partitions: SSAValue, *, num_p
 
 
 def dynamic_stitch(b: Builder, *operands: SSAValue) -> SSAValue:
-    """Slices of all data at the places that the indices, known at import, say; of equal places the last counts."""
+    """Join slices of all data at the places that the indices, known at import, say; of equal places the last counts."""
     half = len(operands) // 2
     if not half or len(operands) % 2:
         raise Error("E0203", f"takes as many indices as data, not {len(operands)} operands")

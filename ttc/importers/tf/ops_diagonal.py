@@ -13,7 +13,7 @@ from ttc.importers.tf.diagonals import places, spread, taken
 from ttc.importers.tf.tables import Rows
 
 MIXED = "RIGHT_LEFT"
-"""How rows of several diagonals are aligned if nothing says so."""
+"""The alignment of rows of several diagonals unless something else is asked for."""
 
 
 def _offsets(b: Builder, k: SSAValue | None) -> tuple[int, int]:
@@ -34,7 +34,7 @@ def matrix_diag(
     *,
     align: str = MIXED,
 ) -> SSAValue:
-    """Return sizes of -1: as small as the diagonals need them."""
+    """Make matrices with these diagonals; sizes of -1 are as small as the diagonals allow."""
     lowest, highest = _offsets(b, k)
     shape, count = b.shape(diagonal), highest - lowest + 1
     if not shape or (count > 1 and (len(shape) < 2 or shape[-2] != count)):
@@ -64,7 +64,7 @@ def matrix_diag_part(
 
 
 def matrix_set_diag(b: Builder, input: SSAValue, diagonal: SSAValue, k: SSAValue | None = None, *, align: str = MIXED) -> SSAValue:
-    """Matrices with their diagonals replaced."""
+    """Return matrices with their diagonals replaced."""
     shape = b.shape(input)
     if len(shape) < 2:
         raise Error("E0401", f"takes matrices, not {b.spec(input)}")
@@ -77,7 +77,7 @@ def matrix_set_diag(b: Builder, input: SSAValue, diagonal: SSAValue, k: SSAValue
 
 
 def tensor_diag(b: Builder, diagonal: SSAValue) -> SSAValue:
-    """[d.., d..]: the elements where both halves of the indices are equal, 0 elsewhere."""
+    """Return [d.., d..]: the elements where both halves of the indices are equal, 0 elsewhere."""
     shape, count = b.shape(diagonal), b.spec(diagonal).elements
     table = places((count, count), 0, 0, MIXED)
     matrix = spread(b, b.reshape(diagonal, 1, count), table, (count, count), b.scalar(0, diagonal))

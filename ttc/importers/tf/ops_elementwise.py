@@ -58,25 +58,25 @@ def real_div(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def div_no_nan(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """0 where y is 0."""
+    """Return x / y, and 0 where y is 0."""
     zero = b.nn("equal", y, b.scalar(0, y))
     safe = b.nn("where", zero, b.scalar(1, y), y)
     return b.nn("where", zero, b.scalar(0, y), b.nn("div", x, safe))
 
 
 def mul_no_nan(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """0 where y is 0, whatever x is."""
+    """Return x y, and 0 where y is 0, whatever x is."""
     zero = b.nn("equal", y, b.scalar(0, y))
     return b.nn("where", zero, b.scalar(0, y), b.nn("mul", x, y))
 
 
 def truncate_mod(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The remainder has the sign of x."""
+    """Return the remainder that has the sign of x."""
     return b.nn("mod", x, y, fmod=True)
 
 
 def xlogy(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x log y; 0 where x is 0."""
+    """Return x log y, and 0 where x is 0."""
     zero = b.nn("equal", x, b.scalar(0, x))
     return b.nn("where", zero, b.scalar(0, x), b.nn("mul", x, b.nn("log", b.nn("where", zero, b.scalar(1, y), y))))
 
@@ -94,7 +94,7 @@ def approximately_equal(b: Builder, x: SSAValue, y: SSAValue, *, tolerance: floa
 
 
 def select_v2(b: Builder, condition: SSAValue, t: SSAValue, e: SSAValue) -> SSAValue:
-    """All three broadcast as numpy does."""
+    """Choose between two tensors; all three operands broadcast as numpy does."""
     return b.nn("where", condition, t, e)
 
 
@@ -127,18 +127,18 @@ def bitcast(b: Builder, input: SSAValue, *, type: np.dtype) -> SSAValue:
 
 
 def invert(b: Builder, x: SSAValue) -> SSAValue:
-    """Return all bits the other way."""
+    """Return the integers with all bits flipped."""
     return b.nn("bitwise_xor", x, b.constant(np.array(-1).astype(b.dtype(x))))
 
 
 def xlog1py(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x log(1 + y); 0 where x is 0."""
+    """Return x log(1 + y), and 0 where x is 0."""
     zero = b.nn("equal", x, b.scalar(0, x))
     return b.nn("where", zero, b.scalar(0, x), b.nn("mul", x, log1p(b, b.nn("where", zero, b.scalar(0, y), y))))
 
 
 def xdivy(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x / y; 0 where x is 0."""
+    """Return x / y, and 0 where x is 0."""
     zero = b.nn("equal", x, b.scalar(0, x))
     return b.nn("where", zero, b.scalar(0, x), b.nn("div", x, b.nn("where", zero, b.scalar(1, y), y)))
 
@@ -148,7 +148,7 @@ def is_finite(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def rint(b: Builder, x: SSAValue) -> SSAValue:
-    """To the nearest, of two the even one, as TensorFlow's Round is, too.  Integers are whole already."""
+    """Round to the nearest, of two the even one, as TensorFlow's Round does, too. Integers are whole already."""
     return x if b.dtype(x).kind in "iu" else b.nn("round", x)
 
 

@@ -34,7 +34,7 @@ def resize_bilinear(
 def resize_bicubic(
     b: Builder, images_: SSAValue, size: SSAValue, *, align_corners: bool = False, half_pixel_centers: bool = False
 ) -> SSAValue:
-    """TensorFlow rounds places between elements: where that changes something, by its own weights."""
+    """Resize by cubic weights; TensorFlow rounds places between elements: where that changes something, by its own weights."""
     x, sizes = b.cast(_real(b, images_), FLOAT32), _sizes(b, images_, size)
 
     def weights(steps: int | None) -> list[NDArray]:
@@ -63,7 +63,7 @@ def scale_and_translate(
     kernel_type: str = "lanczos3",
     antialias: bool = True,
 ) -> SSAValue:
-    """Each sample is the mean of elements around it, weighted by a kernel."""
+    """Resize so that each sample is the mean of elements around it, weighted by a kernel."""
     kernel = KERNELS.get(kernel_type)
     if kernel is None:
         raise Unsupported(f"kernel_type {kernel_type[:20]}")

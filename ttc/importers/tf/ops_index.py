@@ -49,7 +49,7 @@ def strided_slice(
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> SSAValue:
-    """Python's x[...]: an entry a slice, a new axis, an index or the ellipsis, as the masks' bits say."""
+    """Return Python's x[...]: an entry is a slice, a new axis, an index or the ellipsis, as the masks' bits say."""
     masks = Masks(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     known = computed.ints(b, "begin or end", begin, end) if b.spec(input).is_static else None
     if known is None:
@@ -69,7 +69,7 @@ def pad_v2(b: Builder, input: SSAValue, paddings: SSAValue, constant_values: SSA
 
 
 def mirror_pad(b: Builder, input: SSAValue, paddings: SSAValue, *, mode: str) -> SSAValue:
-    """REFLECT does not repeat the border, SYMMETRIC does."""
+    """Pad with mirror images: REFLECT does not repeat the border, SYMMETRIC does."""
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise Error("E0402", f"mode '{mode[:20]}' is unknown")
     return masked.mirror_pad(b, input, *_pairs(b, paddings, input), with_border=mode == "SYMMETRIC")
@@ -111,7 +111,7 @@ def _refuse_bad(policy: str) -> None:
 
 
 def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue, *, bad_indices_policy: str = "") -> SSAValue:
-    """Zeros to which updates are added."""
+    """Return zeros to which updates are added."""
     _refuse_bad(bad_indices_policy)
     zeros = b.nn("expand", b.scalar(0, updates), shape=b.ints(shape, "shape"))
     return b.nn("scatter_nd", zeros, b.cast(indices, INT64), updates, reduction="add")
@@ -132,7 +132,7 @@ def one_hot(b: Builder, indices: SSAValue, depth: SSAValue, on_value: SSAValue, 
 
 
 def band_part(b: Builder, input: SSAValue, num_lower: SSAValue, num_upper: SSAValue) -> SSAValue:
-    """Matrices within a band of diagonals; a negative count keeps all."""
+    """Return matrices within a band of diagonals; a negative count keeps all."""
     lower, upper = int(b.number(num_lower, "num_lower")), int(b.number(num_upper, "num_upper"))
     if upper >= 0:
         input = triangle(b, input, upper, upper=False)

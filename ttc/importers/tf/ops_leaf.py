@@ -21,7 +21,7 @@ INT32 = np.dtype(np.int32)
 
 
 def const(b: Builder, *, value: Tensor) -> SSAValue | Complex | None:
-    """Nothing for a text, which only ops that are passed over look at."""
+    """Return a constant; nothing for a text, which only ops that are passed over look at."""
     span = value.span
     code = next((span.number(item) for item in span if item.number == 1), 0)
     if code == STRING:
@@ -62,7 +62,7 @@ def read_variable(b: Builder, resource: Value) -> Value:
 
 
 def assign(b: Builder, resource: Value, value: SSAValue, *, validate_shape: bool = False) -> None:
-    """The variable holds another value from here on.  The walker maps such ops in the order in which they run."""
+    """Give a variable another value from here on; the walker maps such ops in the order in which they run."""
     write(b, resource, value)
 
 

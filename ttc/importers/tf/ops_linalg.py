@@ -37,7 +37,7 @@ def solve(b: Builder, matrix: SSAValue, rhs: SSAValue, *, adjoint: bool = False)
 
 
 def triangular_solve(b: Builder, matrix: SSAValue, rhs: SSAValue, *, lower: bool = True, adjoint: bool = False) -> SSAValue:
-    """The other triangle is not looked at."""
+    """Solve equations by one triangle of the matrices; the other triangle is not read."""
     kept = triangle(b, matrix, 0, upper=not lower)
     return _solved(b, transposed(b, kept) if adjoint else kept, rhs)
 
@@ -59,7 +59,7 @@ def determinant(b: Builder, input: SSAValue) -> SSAValue:
 
 
 def log_determinant(b: Builder, input: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Sign, and logarithm of the magnitude: of the diagonal of the upper factor."""
+    """Return sign, and logarithm of the magnitude: of the diagonal of the upper factor."""
     factors, pivots = b.nn_all("lu", input)
     values = diagonal(b, factors, 0)
     axes = (b.rank(values) - 1,)
@@ -76,7 +76,7 @@ def qr(b: Builder, input: SSAValue, *, full_matrices: bool = False) -> tuple[SSA
 
 
 def svd(b: Builder, input: SSAValue, *, compute_uv: bool = True, full_matrices: bool = False) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Singular values, and both sides' vectors as columns."""
+    """Return singular values, and both sides' vectors as columns."""
     left, values, right = b.nn_all("svd", input, full=full_matrices)
     return values, left, transposed(b, right)
 

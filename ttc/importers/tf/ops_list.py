@@ -114,7 +114,7 @@ def stack(b: Builder, input_handle: TensorList, element_shape: SSAValue, *, elem
 
 
 def gather(b: Builder, input_handle: TensorList, indices: SSAValue, element_shape: SSAValue, *, element_dtype: np.dtype) -> SSAValue:
-    """Some of the tensors as one."""
+    """Return some of the tensors of a list as one tensor."""
     return b.nn("gather", lists.dense(b, input_handle, _shape(b, element_shape)), b.cast(indices, INT64), axis=0)
 
 

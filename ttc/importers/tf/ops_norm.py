@@ -21,7 +21,7 @@ def fused_batch_norm(
     is_training: bool = True,
     exponential_avg_factor: float = 1.0,
 ) -> SSAValue:
-    """By channel, with given statistics.  When it trains it takes the batch's own."""
+    """Normalize by channel, with given statistics, or in training with the batch's own."""
     rank = b.rank(x)
     if rank not in (4, 5):
         raise Error("E0401", f"needs rank 4 or 5, not {b.spec(x)}")
@@ -64,7 +64,7 @@ def _last(b: Builder, x: SSAValue) -> int:
 
 
 def l2_loss(b: Builder, t: SSAValue) -> SSAValue:
-    """Half the sum of squares."""
+    """Return half the sum of squares."""
     total = b.nn("reduce_sum", b.nn("mul", t, t), axes=tuple(range(b.rank(t))), keepdims=False)
     return b.nn("mul", total, b.scalar(0.5, t))
 

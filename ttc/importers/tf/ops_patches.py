@@ -31,7 +31,7 @@ def _window(b: Builder, x: SSAValue, kernel: Ints, strides: Ints, dilations: Int
 
 
 def extract_patches(b: Builder, images_: SSAValue, *, ksizes: Ints, strides: Ints, rates: Ints, padding: str) -> SSAValue:
-    """[n, rows, columns, height * width * c] of patches."""
+    """Return patches as [n, rows, columns, height * width * c]."""
     win = _window(b, images_, ksizes, strides, rates, padding)
     n, height, width, c = b.shape(images_)
     (high, wide), flat = win.kernel, win.strides == win.kernel and not any(win.pads)
@@ -61,7 +61,7 @@ def max_pool_with_argmax(
     Targmax: np.dtype = INT64,  # noqa: N803 - the attribute's name
     include_batch_in_index: bool = False,
 ) -> tuple[SSAValue, SSAValue]:
-    """Maxima, and where they lie in an image, or in all images, of channels last."""
+    """Return maxima, and where they lie in an image, or in all images, of channels last."""
     win = _window(b, input, ksize, strides, (1, 1, 1, 1), padding)
     found = images.pool(b, "max_pool2d", input, win.kernel, win.strides, win.pads)
     n, height, width, c = b.shape(input)
@@ -86,7 +86,7 @@ def crop_and_resize(
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
 ) -> SSAValue:
-    """Boxes of images, given by top, left, bottom and right from 0 to 1, as images of one size."""
+    """Return boxes of images, given by top, left, bottom and right from 0 to 1, as images of one size."""
     if method not in ("bilinear", "nearest"):
         raise Error("E0402", f"method '{method[:20]}' is unknown")
     sizes, count = b.ints(crop_size, "crop_size"), b.spec(box_ind).elements

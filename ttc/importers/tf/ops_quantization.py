@@ -17,7 +17,7 @@ def fake_quant_args(
 
 
 def fake_quant(b: Builder, inputs: SSAValue, min: SSAValue, max: SSAValue, *, num_bits: int = 8, narrow_range: bool = False) -> SSAValue:
-    """Return one range for all, or one a channel, the last dimension."""
+    """Return a row that rounds to quantized numbers, with one range for all, or one a channel, the last dimension."""
     return _rounded(b, inputs, b.need(min, "min"), b.need(max, "max"), num_bits, narrow_range)
 
 

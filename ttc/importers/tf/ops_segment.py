@@ -42,7 +42,7 @@ def _combined(b: Builder, data: SSAValue, ids: SSAValue, count: int, reduction: 
 
 
 def unsorted(reduction: str) -> Callable[..., SSAValue]:
-    """Segments in any order, whose number is given."""
+    """Return a row that combines segments in any order, whose number is given."""
 
     def apply(b: Builder, data: SSAValue, segment_ids: SSAValue, num_segments: SSAValue) -> SSAValue:
         count = int(b.number(num_segments, "num_segments"))
@@ -87,7 +87,7 @@ def _by(reduction: str) -> Combine:
 
 
 def ordered(reduction: str) -> Callable[..., SSAValue]:
-    """Segments in order, known at import."""
+    """Return a row that combines segments in order, known at import."""
     combine = _by(reduction)
 
     def apply(b: Builder, data: SSAValue, segment_ids: SSAValue) -> SSAValue:

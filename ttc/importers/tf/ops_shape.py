@@ -23,7 +23,7 @@ INT32 = np.dtype(np.int32)
 
 
 def reshape(b: Builder, tensor: SSAValue, shape: SSAValue) -> SSAValue:
-    """One size may be -1, which then follows from the others."""
+    """Reshape; one size may be -1, which then follows from the others."""
     known = computed.ints(b, "shape", shape)
     if known is not None and b.spec(tensor).is_static:
         return b.nn("reshape", tensor, shape=resolved(b.shape(tensor), known[0]))
@@ -68,12 +68,12 @@ def _concat(b: Builder, values: Sequence[SSAValue], axis: SSAValue) -> SSAValue:
 
 
 def split(b: Builder, split_dim: SSAValue, value: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
-    """Into parts of one size."""
+    """Split into parts of one size."""
     return equal_parts(b, value, int(b.number(split_dim, "split_dim")), num_split)
 
 
 def split_v(b: Builder, value: SSAValue, size_splits: SSAValue, split_dim: SSAValue, *, num_split: int) -> tuple[SSAValue, ...]:
-    """Into parts of given sizes, one of which may be -1."""
+    """Split into parts of given sizes, one of which may be -1."""
     sizes = b.ints(size_splits, "size_splits")
     if len(sizes) != num_split:
         raise Error("E0402", f"{len(sizes)} sizes for {num_split} parts")
@@ -129,7 +129,7 @@ def fill(b: Builder, dims: SSAValue, value: SSAValue) -> SSAValue:
 
 
 def empty(b: Builder, shape: SSAValue, *, dtype: np.dtype, init: bool = False) -> SSAValue:
-    """Return what no one reads: zeros."""
+    """Return zeros for a tensor whose content nobody may rely on."""
     return fill(b, shape, b.constant(np.zeros((), dtype)))
 
 

@@ -12,7 +12,7 @@ from ttc.importers.tf.tables import Rows
 
 
 def fourier(rank: int, *, inverse: bool) -> Callable[..., Complex]:
-    """From complex to complex numbers, over that many last dimensions."""
+    """Return a row from complex to complex numbers, over that many last dimensions."""
 
     def apply(b: Builder, input: Complex) -> Complex:
         parts = [input.real, input.imaginary]
@@ -24,7 +24,7 @@ def fourier(rank: int, *, inverse: bool) -> Callable[..., Complex]:
 
 
 def inverse_real_fourier(rank: int) -> Callable[..., SSAValue]:
-    """From half a spectrum to real numbers."""
+    """Return a row from half a spectrum to real numbers."""
 
     def apply(b: Builder, input: Complex, fft_length: SSAValue) -> SSAValue:
         sizes, axes = fourier_sizes(b, fft_length, rank), last_axes(b, input.real, rank)

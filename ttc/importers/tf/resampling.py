@@ -16,7 +16,7 @@ from ttc.importers.common.tracking import MAX_ELEMENTS
 from ttc.importers.common.unsupported import Unsupported
 
 STEPS = 1024
-"""Places between two elements that TensorFlow's table of cubic weights has."""
+"""How many places between two elements TensorFlow's table of cubic weights has."""
 TINY = 1000.0 * float(np.finfo(np.float32).tiny)
 
 
@@ -83,7 +83,7 @@ def spans(samples: int, size: int, scale: float, offset: float, kernel: Resampli
 
 
 def areas(samples: int, size: int, *, align_corners: bool) -> NDArray:
-    """Each sample is the mean of what it covers."""
+    """Return weights by which each sample is the mean of what it covers."""
     require_table(samples, size)
     step = (size - 1) / (samples - 1) if align_corners and samples > 1 else size / samples
     found = np.zeros((samples, size))
@@ -95,8 +95,8 @@ def areas(samples: int, size: int, *, align_corners: bool) -> NDArray:
 
 
 def cubics(samples: int, size: int, *, align_corners: bool, half_pixel: bool, steps: int | None = STEPS) -> NDArray:
-    """Return weights of cubic interpolation: four elements a sample, whose places are rounded to steps, if any. Beyond the border lies
-    nothing, or the border again.
+    """Return weights of cubic interpolation: four elements a sample, at places rounded to steps, if any. Beyond the border is nothing, or
+    the border again.
     """
     require_table(samples, size)
     step = np.float32((size - 1) / (samples - 1) if align_corners and samples > 1 else size / samples)
@@ -120,7 +120,7 @@ def cubics(samples: int, size: int, *, align_corners: bool, half_pixel: bool, st
 
 
 def sampled(b: Builder, x: SSAValue, rows: NDArray, columns: NDArray) -> SSAValue:
-    """Images x[n, height, width, c] of floating point, by weights of their rows and columns: two products of matrices."""
+    """Return images x[n, height, width, c] of floating point by weights of their rows and columns: two products of matrices."""
     n, height, width, channels = b.shape(x)
     high, wide = (b.constant(w.astype(b.dtype(x))) for w in (rows, columns))
     lines = b.nn("matmul", high, b.reshape(x, n, height, width * channels), None, transpose_a=False, transpose_b=False)

@@ -35,7 +35,7 @@ class TensorInfo:
 
 @record
 class NamedTensors:
-    """Inputs and outputs by name, sorted."""
+    """The inputs and outputs of a signature by name, sorted."""
 
     inputs: Mapping[str, TensorInfo]
     outputs: Mapping[str, TensorInfo]

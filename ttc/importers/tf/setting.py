@@ -1,4 +1,4 @@
-"""Which variables a model sets while it runs: these are states, all others constants."""
+"""The variables that a model sets while it runs: these are states, all others constants."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _variable(nodes: Mapping[str, Node], reference: str, values: Mapping[str, Se
 
 
 def reachable(nodes: Mapping[str, Node], roots: Sequence[str]) -> Iterator[Node]:
-    """Nodes that run when the roots do, those that only order ties to them included."""
+    """Return nodes that run when the roots do, those that only order ties to them included."""
     seen: set[str] = set()
     stack = [source_of(r) for r in roots]
     while stack:

@@ -20,7 +20,7 @@ MAX_SHARED_BYTES = 1 << 25
 
 
 def table(data: Buffer) -> Iterator[tuple[bytes, int, int]]:
-    """Keys, and where their values begin and end, in order.  Raises E0201."""
+    """Yield keys, and where their values begin and end, in order. Raises E0201."""
     if len(data) < FOOTER_BYTES or data[len(data) - 8 :] != MAGIC:
         raise Error("E0201", f"not {KIND}, or a truncated one")
     start = len(data) - FOOTER_BYTES

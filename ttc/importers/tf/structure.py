@@ -1,4 +1,6 @@
-"""Is the graph well formed?  Names, tensors that nodes read, cycles, which functions call which, and ops that reach out of the model."""
+"""Checks that the graph is well formed: names, tensors that nodes read, cycles, which functions call which, and ops that reach out of the
+model.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def check_graph(graph: Graph) -> None:
 
 
 def check_body(nodes: Sequence[Node], inputs: Iterable[str], what: str) -> None:
-    """Names are unique, what nodes read exists, and nothing depends on itself.  Raises E0202, E0203."""
+    """Check that names are unique, what nodes read exists, and nothing depends on itself. Raises E0202, E0203."""
     found: dict[str, Node | None] = {}
     for name in inputs:
         if name in found:
@@ -83,7 +85,7 @@ def _check_order(nodes: Sequence[Node], found: Mapping[str, Node | None], what: 
 
 
 def called(node: Node, functions: Mapping[str, Function]) -> Iterator[str]:
-    """Functions that a node runs.  Raises E0203 for one that does not exist."""
+    """Return the functions that a node runs. Raises E0203 for one that does not exist."""
     if node.op in functions:
         yield node.op
     if node.op in CALLERS:

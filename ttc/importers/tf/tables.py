@@ -24,7 +24,7 @@ from ttc.importers.tf.values import TensorList, TfVariable, Value
 
 Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 IMPLIED = frozenset(["N", "num_split", "num", "use_cudnn_on_gpu", "validate_indices", "validate_shape", "parallel_iterations"])
-"""Attributes that say what operands say, or how to compute and not what."""
+"""Attributes that repeat what operands say, or say how to compute instead of what."""
 _KINDS: dict[str, type] = {"SSAValue": SSAValue, "TfVariable": TfVariable, "TensorList": TensorList, "Complex": Complex}
 
 
@@ -103,7 +103,7 @@ def _plain(value: Any, kind: str, what: str, node: str) -> Any:
 
 
 def row_of(apply: Callable[..., Any]) -> TfRow:
-    """Return what the function's signature says."""
+    """Return the mapping of a function, as its signature says it."""
     parameters = list(inspect.signature(apply).parameters.values())[1:]
     operands = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     rest = next((str(p.annotation) for p in parameters if p.kind is p.VAR_POSITIONAL), None)

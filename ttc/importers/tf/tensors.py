@@ -21,7 +21,7 @@ from ttc.importers.tf.messages import Dims, Span, Tensor, packed_numbers, packed
 
 STRING, RESOURCE, VARIANT = 7, 20, 21
 COMPLEX: Mapping[int, tuple[np.dtype, int]] = MappingProxyType({8: (np.dtype(np.float32), 9), 18: (np.dtype(np.float64), 12)})
-"""Types of complex numbers: that of their parts, and the field of their numbers one by one."""
+"""Types of complex numbers: the type of their parts, and the field that holds their numbers one by one."""
 DTYPES: dict[int, np.dtype] = {
     1: np.dtype(np.float32),
     2: np.dtype(np.float64),
@@ -45,7 +45,7 @@ _NAMES = {
     **{20: "resource", 21: "variant", 29: "int4", 30: "uint4"},
 }
 MAX_FILLED = 1 << 16
-"""Elements of a tensor that are written out where the file gives fewer numbers."""
+"""The most elements of a tensor that are written out where the file gives fewer numbers."""
 _LAYOUTS = {5: Struct("<f"), 6: Struct("<d")}
 _HALVES = (14, 19)
 """Types whose numbers are given as their bits."""
@@ -63,7 +63,7 @@ _TYPED: dict[int, tuple[int, ...]] = {
 
 
 def type_name(code: int) -> str:
-    """TensorFlow's name of an element type."""
+    """Return TensorFlow's name of an element type."""
     code = code - 100 if code > 100 else code
     return _NAMES.get(code) or (DTYPES[code].name if code in DTYPES else f"number {code}")
 
@@ -86,7 +86,9 @@ def static_shape(dims: Dims, what: str) -> tuple[int, ...]:
 
 
 def raw_weight(data: Any, offset: int, size: int, dtype: np.dtype, shape: tuple[int, ...], what: str) -> Weight:
-    """Little-endian bytes data[offset:offset + size] as a lazy weight.  Raises E0203 if they are not as many as the shape takes."""
+    """Return the little-endian bytes data[offset:offset + size] as a lazy weight. Raises E0203 if they are not as many as the shape
+    takes.
+    """
     count = prod(shape)
     if size != count * dtype.itemsize:
         raise Error("E0203", f"{what} is {dtype}{list(shape)}, which takes {count * dtype.itemsize} bytes, but has {size}")
@@ -101,7 +103,7 @@ def raw_weight(data: Any, offset: int, size: int, dtype: np.dtype, shape: tuple[
 
 @record
 class Content:
-    """What a file says of a tensor: its first numbers, of which the last one repeats to fill the shape.
+    """The numbers of a tensor in a file, of which the last one repeats to fill the shape.
 
     Args:
         shape: of the tensor.
@@ -151,7 +153,7 @@ def _typed(span: Span, code: int, dtype: np.dtype, shape: tuple[int, ...], what:
 
 
 def complex_of(tensor: Tensor, what: str) -> tuple[tuple[int, ...], NDArray, NDArray]:
-    """Shape of a tensor of complex numbers, and their real and imaginary parts.
+    """Return the shape of a tensor of complex numbers, and their real and imaginary parts.
 
     The parts are of that shape, or, if the last one repeats for long, a list of the first ones.  Raises E0203.
     """

@@ -1,4 +1,4 @@
-"""What a tensor of a TensorFlow graph stands for at import, and the model that is imported."""
+"""The values that tensors of a TensorFlow graph stand for at import, and the model that is imported."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class TensorList:
 
 
 Value: TypeAlias = "SSAValue | TfVariable | TensorList | Complex | Refused | None"
-"""None: a tensor that no op of inference looks at, such as the seed of a generator."""
+"""A value of a graph at import.  None: a tensor that no op of inference looks at, such as the seed of a generator."""
 
 
 @record
 class Stored:
-    """What a node of the graph stands for that is not computed: a variable's handle, or a value.  name: of the weight."""
+    """What a node that is not computed stands for: a variable's handle, or a value.  name: of the weight."""
 
     name: str
     weight: Weight

@@ -1,4 +1,4 @@
-"""What variables hold at a place of the program, and how bodies that data chooses or repeats hand that on."""
+"""The values of variables at a place of the program, and how bodies that data chooses or repeats hand them on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(b: Builder, resource: Value) -> SSAValue:
 
 
 def write(b: Builder, resource: Value, value: SSAValue) -> None:
-    """The variable holds another value from here on.  Raises Unsupported."""
+    """Give a variable another value from here on. Raises Unsupported."""
     old = b.spec(read(b, resource))
     assert isinstance(resource, TfVariable)
     if not resource.is_set:
@@ -59,7 +59,7 @@ class SetVariables:
                 variable.current = value
 
     def taken(self, values: Sequence[ValueT]) -> list[ValueT]:
-        """The values without those of the variables, which end them, and are put into these."""
+        """Return the values but for those of the variables, which are the last ones, and are put into the variables."""
         count = len(values) - len(self._variables)
         self.put(values[count:])
         return list(values[:count])

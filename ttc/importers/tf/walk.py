@@ -19,7 +19,7 @@ from ttc.importers.tf.tables import OUTPUTS, complex_rows, rows
 from ttc.importers.tf.values import Value
 
 MAX_UNROLLED = 1 << 15
-"""Nodes in functions that loops and branches run, each as often as it is mapped."""
+"""The most nodes in functions that loops and branches run, each counted as often as it is mapped."""
 MAX_NAME_CHARACTERS = 1 << 26
 """The most characters of the names of nodes, each of which holds those of the calls around it, as often as they are mapped."""
 CHANGING = frozenset(
@@ -77,7 +77,7 @@ class TfWalker:
         self._setting = VariableSetting(graph)
 
     def outputs(self, references: Sequence[str]) -> list[Value]:
-        """Tensors of the graph.  Raises E0203, E04xx at the node."""
+        """Return tensors of the graph. Raises E0203, E04xx at the node."""
         self._setting.mark(self._main.nodes, references, self._main.values)
         return self._run(self._main, references, references)
 

@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 MAX_OBJECTS = 200_000
 MAX_DEPTH = 64
 MAX_RATIO = 1100
-"""Bytes that a stored byte may become; deflate reaches 1032."""
+"""The most bytes that a stored byte may become; deflate reaches 1032."""
 _PLAIN_FILTERS = frozenset(["gzip", "lzf"])
 
 

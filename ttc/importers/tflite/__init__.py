@@ -55,7 +55,7 @@ def import_tflite(
 
 
 def describe(path: Path) -> Facts:
-    """Operators of all graphs, tensors that the file holds, and inputs of a model.  Raises E0102, E0201 to E0203."""
+    """Return operators of all graphs, tensors that the file holds, and inputs of a model. Raises E0102, E0201 to E0203."""
     with naming(path.name):
         model = parse(map_file(path, "a TFLite model"))
         graph = model.graphs[0]

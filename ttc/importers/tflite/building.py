@@ -43,7 +43,7 @@ class TfliteBuilder(Builder):
         self._taken: set[str] = set()
 
     def free_name(self, name: str) -> str:
-        """Return the name, or with a number if a weight has it already."""
+        """Return the name, with a number if a weight has it already."""
         found, number = name, 0
         while found in self._taken or found in self._weights:
             number += 1
@@ -53,7 +53,7 @@ class TfliteBuilder(Builder):
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Real numbers that are made inside are not used again outside: they stand in a region."""
+        """Keep real numbers that are made inside the block from being used outside: they stand in a region."""
         real, coded = dict(self._real), dict(self._coded)
         try:
             yield
@@ -79,7 +79,7 @@ class TfliteBuilder(Builder):
         return self.nn("quantize", value, scale, zero)
 
     def forget_unused(self, values: Iterable[SSAValue | None], kept: Container[SSAValue]) -> None:
-        """Drop real numbers that the current node did not use after all; kept: those that it gives."""
+        """Drop real numbers that the current node did not use after all; kept: those that the node gives."""
         for value in values:
             coded = None if value is None else self._coded.get(value)
             if value is None or coded is None or value.uses or value in kept:
@@ -97,7 +97,9 @@ class TfliteBuilder(Builder):
         return found[0]
 
     def moved(self, value: SSAValue, perm: tuple[int, ...]) -> SSAValue:
-        """The transpose of weights.  Of quantized ones the integers are transposed, so that they still meet the op that reads them."""
+        """Return the transpose of weights; of quantized ones the integers are transposed, so that they still meet the op that reads
+        them.
+        """
         coded = self._coded.get(value)
         if coded is None:
             return self.nn("transpose", value, perm=perm)

@@ -18,11 +18,11 @@ from ttc.importers.tflite.variables import Variables
 from ttc.importers.tflite.weights import weight_of
 
 MAX_UNROLLED = 1 << 12
-"""Operators of a loop, once its iterations are written out."""
+"""The most operators of a loop, once its iterations are written out."""
 
 
 class Walks(Protocol):
-    """What maps the operators of graphs."""
+    """Maps the operators of graphs, as control flow sees it."""
 
     model: Model
     builder: TfliteBuilder
@@ -51,7 +51,7 @@ class ControlOperator:
         return self.operator.options[option]
 
     def run(self, number: int, values: Sequence[Value], label: str = "") -> list[Value]:
-        """The results of a graph, which may run several times, told apart by labels."""
+        """Return the results of a graph, which may run several times, told apart by labels."""
         return self.walker.walk(number, values, self.calls, f"{self.name}{label}/")
 
     def refused(self) -> Sequence[Value]:
@@ -66,12 +66,12 @@ class _Passed(Exception):
 
 
 def call(site: ControlOperator) -> Sequence[Value]:
-    """Return a graph in the op's place."""
+    """Return the results of a graph, in the op's place."""
     return site.run(site.graph("subgraph" if site.operator.op == "CALL" else "decomposition_subgraph_index"), site.operands)
 
 
 def call_once(site: ControlOperator) -> Sequence[Value]:
-    """Return a graph that gives variables their first values, which must be constants of the model."""
+    """Run a graph that gives variables their first values, which must be constants of the model."""
     walker, number = site.walker, site.graph("init_subgraph_index")
     if not 0 <= number < len(walker.model.graphs) or number in site.calls:
         raise Error("E0203", f"there is no graph {number} to start with")
@@ -114,7 +114,7 @@ def read_variable(site: ControlOperator) -> Sequence[Value]:
 
 
 def assign_variable(site: ControlOperator) -> Sequence[Value]:
-    """A variable holds another value from here on."""
+    """Give a variable another value from here on."""
     value = site.operands[-1] if len(site.operands) == 2 else None
     if not isinstance(value, SSAValue):
         raise Error("E0203", "a variable is set to nothing")
@@ -134,7 +134,7 @@ def _resource(operands: Sequence[Value]) -> str:
 
 
 def if_(site: ControlOperator) -> Sequence[Value]:
-    """Return the branch that is taken, if that is known."""
+    """Return the results of the branch that is taken, if that is known, else of a branch at run time."""
     condition = site.operands[0] if site.operands else None
     if not isinstance(condition, SSAValue):
         raise Error("E0203", "a branch without a condition")
@@ -149,7 +149,7 @@ def if_(site: ControlOperator) -> Sequence[Value]:
 
 
 def while_(site: ControlOperator) -> Sequence[Value]:
-    """Iterations are written out as long as the condition is known, and they are few; the rest is a loop."""
+    """Write iterations out as long as the condition is known, and they are few; the rest is a loop."""
     condition, body = site.graph("cond_subgraph_index"), site.graph("body_subgraph_index")
     walker, values = site.walker, list(site.operands)
     if not 0 <= body < len(walker.model.graphs):
@@ -220,4 +220,4 @@ CONTROL: Mapping[str, Control] = MappingProxyType(
         "WHILE": while_,
     }
 )
-"""By op: how it is mapped."""
+"""How an op with graphs or variables is mapped, by op."""

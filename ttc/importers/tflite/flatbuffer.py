@@ -18,24 +18,24 @@ from ttc.dialects.core.errors import Error
 Buffer: TypeAlias = bytes | mmap
 
 MAX_TABLES = 300_000
-"""Tables that are looked at: vectors may name one table many times."""
+"""The most tables that are looked at: vectors may name one table many times."""
 MAX_TEXT_BYTES = 1 << 16
 MAX_SHARED_BYTES = 1 << 25
-"""Bytes of texts and lists of numbers that are read over those of the file: tables may share one list."""
+"""The most bytes of texts and lists of numbers that are read beyond those of the file: tables may share one list."""
 _U2, _I4, _U4 = struct.Struct("<H"), struct.Struct("<i"), struct.Struct("<I")
 _SCALARS = {code: struct.Struct("<" + char) for code, char in zip("b1 i1 u1 i2 u2 i4 u4 i8 u8 f4".split(), "BbBhHiIqQf", strict=True)}
 """By numpy's names of types; b1 is a truth value."""
 
 
 class Span(NamedTuple):
-    """Where bytes lie in the file."""
+    """The place of bytes in the file."""
 
     offset: int
     size: int
 
 
 class FlatReader:
-    """data: the whole file, a flatbuffer from its first byte on."""
+    """Reads a flatbuffer.  data: the whole file, a flatbuffer from its first byte on."""
 
     def __init__(self, data: Buffer) -> None:
         self.data = data
@@ -71,7 +71,7 @@ class FlatReader:
             raise Error("E0201", f"not a TFLite model, or a damaged one: {size} bytes at {at} lie outside its {self.size} bytes")
 
     def spend(self, size: int) -> None:
-        """Count bytes of a text or a list of numbers that is read.  Raises E0201 where tables share so much that it has no end."""
+        """Count bytes of a text or a list of numbers that is read. Raises E0201 where tables share more than MAX_SHARED_BYTES."""
         self._left -= size
         if self._left < 0:
             raise Error("E0201", f"a TFLite model of {self.size} bytes whose tables share lists and names of over {MAX_SHARED_BYTES} bytes")

@@ -33,7 +33,7 @@ ABSENT = -1
 
 @record
 class Quantization:
-    """What the integers of a tensor stand for: (q - zero) * scale; one scale and zero, or one a slice along the axis."""
+    """How integers of a tensor stand for real numbers: (q - zero) * scale; one scale and zero, or one a slice along the axis."""
 
     scales: tuple[float, ...]
     zeros: Ints
@@ -55,7 +55,9 @@ class Level:
 
 @record
 class Sparsity:
-    """How a sparse tensor is stored: order of its dimensions and then those of its blocks, which dimensions have blocks, and the levels."""
+    """The storage of a sparse tensor: order of its dimensions and then those of its blocks, which dimensions have blocks, and the
+    levels.
+    """
 
     order: Ints
     blocks: Ints
@@ -91,7 +93,9 @@ class Tensor:
 
 @record
 class Operator:
-    """op: of schema.OPERATORS; inputs, outputs: indices of tensors; options: by the schema's names, enumerations as text."""
+    """An operator of a graph.  op: of schema.OPERATORS; inputs, outputs: indices of tensors; options: by the schema's names, enumerations
+    as text.
+    """
 
     op: str
     custom: str
@@ -102,13 +106,13 @@ class Operator:
 
     @property
     def kind(self) -> str:
-        """What mappings know it by: a custom op by its own name, too."""
+        """The name by which mappings know the operator: for a custom op its own name, too."""
         return f"CUSTOM:{self.custom[:60]}" if self.op == "CUSTOM" else self.op
 
 
 @record
 class Graph:
-    """inputs, outputs: indices of tensors; operators: in the order in which they run."""
+    """A graph of a model.  inputs, outputs: indices of tensors; operators: in the order in which they run."""
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -129,7 +133,7 @@ class GraphSignature:
 
 @record
 class Model:
-    """data: the whole file; graphs: the first is the one that runs, which calls the others."""
+    """A TFLite model.  data: the whole file; graphs: the first is the one that runs, which calls the others."""
 
     data: Buffer
     graphs: tuple[Graph, ...]

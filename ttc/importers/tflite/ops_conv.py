@@ -28,7 +28,7 @@ def conv_2d(
     dilation_w_factor: int,
     dilation_h_factor: int,
 ) -> SSAValue:
-    """w: [out, height, width, in / groups]."""
+    """Convolve images with w[out, height, width, in / groups]."""
     _require_rank(b, w, 4)
     w = b.moved(w, (1, 2, 3, 0))
     strides, dilations = (stride_h, stride_w), (dilation_h_factor, dilation_w_factor)
@@ -49,7 +49,7 @@ def depthwise_conv_2d(
     dilation_w_factor: int,
     dilation_h_factor: int,
 ) -> SSAValue:
-    """w: [1, height, width, in * multiplier]; the multiplier follows from it."""
+    """Convolve images with w[1, height, width, in * multiplier]; the multiplier follows from its shape."""
     _require_rank(b, w, 4)
     if b.shape(w)[0] != 1:
         raise Error("E0401", f"a depthwise filter is [1, height, width, c], not {b.spec(w)}")
@@ -70,7 +70,7 @@ def transpose_conv(
     stride_w: int,
     stride_h: int,
 ) -> SSAValue:
-    """w: [out, height, width, in]."""
+    """Convolve images, transposed, with w[out, height, width, in]."""
     _require_rank(b, w, 4)
     sizes = b.ints(output_shape, "output shape")
     if len(sizes) != 4:
@@ -81,7 +81,7 @@ def transpose_conv(
 def transpose_conv_bias(
     b: TfliteBuilder, x: SSAValue, w: SSAValue, bias: SSAValue, *, padding: str, stride_w: int, stride_h: int
 ) -> SSAValue:
-    """MediaPipe's transposed convolution, whose result is as large as the windows reach.  w: [out, height, width, in]."""
+    """Map MediaPipe's transposed convolution, whose result is as large as the windows reach.  w: [out, height, width, in]."""
     _require_rank(b, x, 4)
     _require_rank(b, w, 4)
     strides = stride_h, stride_w
@@ -106,7 +106,7 @@ def conv_3d(
     dilation_w_factor: int,
     dilation_h_factor: int,
 ) -> SSAValue:
-    """x: [n, depth, height, width, c]; w: [depth, height, width, in / groups, out]."""
+    """Convolve x[n, depth, height, width, c] with w[depth, height, width, in / groups, out]."""
     _require_rank(b, x, 5)
     _require_rank(b, w, 5)
     window = _volume(b.shape(w)[:3], (stride_d, stride_h, stride_w), (dilation_d_factor, dilation_h_factor, dilation_w_factor))
@@ -130,7 +130,7 @@ def conv_3d_transpose(
     dilation_w_factor: int,
     dilation_h_factor: int,
 ) -> SSAValue:
-    """x: [n, depth, height, width, c]; w: [depth, height, width, out, in]."""
+    """Convolve x[n, depth, height, width, c], transposed, with w[depth, height, width, out, in]."""
     _require_rank(b, x, 5)
     _require_rank(b, w, 5)
     sizes = b.ints(output_shape, "output shape")[1:4]
@@ -162,7 +162,7 @@ def _padded(w: SpatialWindow, sizes: tuple[int, ...], padding: str) -> SpatialWi
 def fully_connected(
     b: TfliteBuilder, x: SSAValue, w: SSAValue, bias: SSAValue | None = None, *, weights_format: str, keep_num_dims: bool
 ) -> SSAValue:
-    """w: [out, in]; x is cut into rows of `in` elements, which keep_num_dims puts back into its leading dimensions."""
+    """Multiply by w[out, in]; x is cut into rows of `in` elements, which keep_num_dims puts back into its leading dimensions."""
     if weights_format != "DEFAULT":
         raise Unsupported(f"weights in format {weights_format}")
     _require_rank(b, w, 2)
@@ -203,7 +203,7 @@ def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
 def resize_bilinear(
     b: Builder, x: SSAValue, size: SSAValue, *, new_height: int, new_width: int, align_corners: bool, half_pixel_centers: bool
 ) -> SSAValue:
-    """new_height and new_width are of a version that had no operand for them."""
+    """Resize images; new_height and new_width are of a version that had no operand for them."""
     return images.resize(b, x, b.ints(size, "size"), "linear", align_corners=align_corners, half_pixel=half_pixel_centers)
 
 

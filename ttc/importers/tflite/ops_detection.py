@@ -26,7 +26,7 @@ def non_max_suppression_v4(
 def non_max_suppression_v5(
     b: TfliteBuilder, boxes: SSAValue, scores: SSAValue, most: SSAValue, overlap: SSAValue, least: SSAValue, sigma: SSAValue
 ) -> tuple[SSAValue, ...]:
-    """With their scores, which overlaps do not lower."""
+    """Return indices of the chosen boxes with their scores, which overlaps do not lower; and how many there are."""
     if b.number(sigma, "sigma") != 0:
         raise Unsupported("scores that overlaps lower")
     found, places, count = _chosen(b, boxes, scores, most, overlap, least)

@@ -47,7 +47,7 @@ def add_n(b: Builder, x: SSAValue, *xs: SSAValue) -> SSAValue:
 
 
 def select_v2(b: Builder, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
-    """All three broadcast as numpy does."""
+    """Choose between two tensors; all three operands broadcast as numpy does."""
     return b.nn("where", condition, x, y)
 
 
@@ -62,31 +62,31 @@ def right_shift(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def cast(b: TfliteBuilder, x: SSAValue, *, out_data_type: str) -> SSAValue:
-    """To the type that the result is declared with."""
+    """Convert to the type that the result is declared with."""
     return b.cast(x, b.declared[0])
 
 
 def bitcast(b: TfliteBuilder, x: SSAValue) -> SSAValue:
-    """To another type of as many bytes."""
+    """Return the same bits as another type of as many bytes."""
     if b.dtype(x).itemsize != b.declared[0].itemsize:
         raise Unsupported(f"{b.dtype(x)} as {b.declared[0]}")
     return x if b.dtype(x) == b.declared[0] else b.nn("bitcast", x, source=b.dtype(x), dtype=b.declared[0])
 
 
 def dequantize(b: TfliteBuilder, x: SSAValue) -> SSAValue:
-    """The walker has dequantized x already, unless it is of narrow floating point."""
+    """Return x, which the walker has dequantized already, unless it is of narrow floating point."""
     if b.dtype(x).kind not in "fV":
         raise Error("E0403", f"{b.spec(x)} is not quantized")
     return b.cast(x, b.declared[0])
 
 
 def quantize(b: Builder, x: SSAValue) -> SSAValue:
-    """Return the walker quantizes the result."""
+    """Return x, as the walker quantizes the result."""
     return x
 
 
 def fake_quant(b: Builder, x: SSAValue, *, min: float, max: float, num_bits: int, narrow_range: bool) -> SSAValue:
-    """x rounded to one of 2^num_bits numbers from min to max, moved so that 0 is one of them."""
+    """Return x rounded to one of 2^num_bits numbers from min to max, moved so that 0 is one of them."""
     least, most = (1 if narrow_range else 0), (1 << num_bits) - 1 if 2 <= num_bits <= 16 else 0
     if not (most and min <= 0 <= max and min < max):
         raise Error("E0402", f"{num_bits} bits from {min} to {max} are no quantization")

@@ -21,7 +21,7 @@ INT64 = np.dtype(np.int64)
 
 
 def slice_(b: Builder, x: SSAValue, begin: SSAValue, size: SSAValue) -> SSAValue:
-    """Return a size of -1: to the end."""
+    """Cut out a slice; a size of -1 reaches to the end."""
     starts, sizes, shape = b.ints(begin, "begin"), b.ints(size, "size"), b.shape(x)
     if not len(starts) == len(sizes) == len(shape):
         raise Error("E0402", f"begin {list(starts)} and size {list(sizes)} do not fit {b.spec(x)}")
@@ -43,7 +43,7 @@ def strided_slice(
     shrink_axis_mask: int,
     offset: bool,
 ) -> SSAValue:
-    """offset: end counts from begin."""
+    """Cut out a strided slice; with offset, ends count from begins."""
     first, last, steps = b.ints(begin, "begin"), b.ints(end, "end"), b.ints(strides, "strides")
     if offset and len(first) == len(last):
         last = tuple(low + n for low, n in zip(first, last, strict=True))
@@ -67,7 +67,7 @@ def mirror_pad(b: Builder, x: SSAValue, paddings: SSAValue, *, mode: str) -> SSA
 
 
 def dilate(b: Builder, x: SSAValue, factors: SSAValue, value: SSAValue) -> SSAValue:
-    """Between two elements of a dimension, factor - 1 times the value."""
+    """Return x with factor - 1 times the value between two elements of a dimension."""
     shape, between, filled = b.shape(x), b.ints(factors, "dilations"), b.number(value, "value")
     if len(between) != len(shape) or min(between, default=1) < 1 or prod(between) * b.spec(x).elements > MAX_ELEMENTS:
         raise Error("E0402", f"dilations {list(between)} do not fit {b.spec(x)}")
@@ -120,13 +120,13 @@ def where(b: Builder, condition: SSAValue) -> SSAValue:
 
 
 def unique(b: Builder, x: SSAValue, *, idx_out_type: str) -> tuple[SSAValue, ...]:
-    """Different elements in order of appearance, and the place of each element among them."""
+    """Return different elements in order of appearance, and the place of each element among them."""
     values, _, inverse, _ = b.nn_all("unique", x, sorted=False)
     return values, inverse
 
 
 def dynamic_update_slice(b: Builder, x: SSAValue, update: SSAValue, starts: SSAValue) -> SSAValue:
-    """x with a part replaced that begins at computed places, which are moved so that it lies inside."""
+    """Return x with a part replaced that begins at computed places, which are moved so that it lies inside."""
     shape, sizes = b.shape(x), b.shape(update)
     if len(shape) != len(sizes) or any(s > d for s, d in zip(sizes, shape, strict=True)) or b.shape(starts) != (len(shape),):
         raise Error("E0401", f"{b.spec(update)} at {b.spec(starts)} does not fit into {b.spec(x)}")
@@ -141,7 +141,7 @@ def dynamic_update_slice(b: Builder, x: SSAValue, update: SSAValue, starts: SSAV
 
 
 def scatter_nd(b: Builder, indices: SSAValue, updates: SSAValue, shape: SSAValue) -> SSAValue:
-    """Updates added up at index tuples of zeros."""
+    """Return updates added up at index tuples of zeros."""
     wanted = b.ints(shape, "shape")
     if min(wanted, default=0) < 0:
         raise Error("E0402", f"{list(wanted)} is not a shape")
@@ -162,7 +162,7 @@ def sparse_to_dense(b: Builder, indices: SSAValue, shape: SSAValue, values: SSAV
 
 
 def segment_sum(b: Builder, x: SSAValue, segments: SSAValue) -> SSAValue:
-    """Sums of rows with equal numbers, which must be known: they give the number of rows."""
+    """Return sums of rows with equal numbers, which must be known: they give the number of rows."""
     found = b.ints(segments, "segment numbers")
     return _by_segment(b, x, segments, max(found, default=-1) + 1, "add")
 

@@ -26,7 +26,7 @@ def unidirectional_sequence_lstm(
     time_major: bool,
     diagonal_recurrent_tensors: bool,
 ) -> tuple[SSAValue, ...]:
-    """x: [n, t, i], or [t, n, i] if the time comes first."""
+    """Compute an LSTM over x[n, t, i], or [t, n, i] if the time comes first."""
     if diagonal_recurrent_tensors:
         raise Unsupported("diagonal recurrent weights")
     _require_rank(b, x, 3)
@@ -56,7 +56,7 @@ def bidirectional_sequence_lstm(
     merge_outputs: bool,
     time_major: bool,
 ) -> tuple[SSAValue, ...]:
-    """Two layers over x, the second from its end on, whose results are joined or stand side by side.
+    """Compute two layers over x, the second from its end on, whose results are joined or stand side by side.
 
     Operands: weights and biases of the first as `_lstm` takes them, then those of the second, then the states of both.
     """
@@ -76,7 +76,7 @@ def bidirectional_sequence_lstm(
 def bidirectional_sequence_rnn(
     b: Builder, x: SSAValue, *operands: Maybe, time_major: bool, fused_activation_function: str, merge_outputs: bool
 ) -> tuple[SSAValue, ...]:
-    """Two layers over x, the second from its end on.  Operands: weights of x and of h, bias and state of each."""
+    """Compute two layers over x, the second from its end on.  Operands: weights of x and of h, bias and state of each."""
     given = operands[:8]
     if any(v is not None for v in operands[8:]):
         raise Unsupported("an auxiliary input")
@@ -181,7 +181,7 @@ def _state(b: Builder, value: Maybe) -> SSAValue:
 def unidirectional_sequence_rnn(
     b: Builder, x: SSAValue, w: SSAValue, r: SSAValue, bias: SSAValue, h: SSAValue, *, time_major: bool, fused_activation_function: str
 ) -> tuple[SSAValue, ...]:
-    """x: [n, t, i], or [t, n, i] if the time comes first."""
+    """Compute a recurrent layer over x[n, t, i], or [t, n, i] if the time comes first."""
     _require_rank(b, x, 3)
     y, last = _rnn(b, x if time_major else b.nn("transpose", x, perm=(1, 0, 2)), w, r, bias, h, fused_activation_function)
     return (y if time_major else b.nn("transpose", y, perm=(1, 0, 2))), last
@@ -214,7 +214,9 @@ def _rnn(
 def svdf(
     b: Builder, x: SSAValue, features: SSAValue, times: SSAValue, bias: Maybe, state: SSAValue, *, rank: int, fused_activation_function: str
 ) -> tuple[SSAValue, ...]:
-    """A filter of features, remembered for some steps, each of which has a weight: state[n, filters * steps].  Units are sums of `rank`."""
+    """Filter features, remembered for some steps, each of which has a weight: state[n, filters * steps]. Units are sums of `rank`
+    filters.
+    """
     for value in (x, features, times, state):
         _require_rank(b, value, 2)
     n, (filters, steps) = b.shape(x)[0], b.shape(times)

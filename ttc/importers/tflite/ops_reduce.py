@@ -48,7 +48,7 @@ def log_softmax(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def l2_normalization(b: Builder, x: SSAValue) -> SSAValue:
-    """x over its norm along the last axis, which is at least 1e-6."""
+    """Return x over its norm along the last axis, which is at least 1e-6."""
     total = b.nn("reduce_sum", b.nn("mul", x, x), axes=(b.rank(x) - 1,), keepdims=True)
     return b.nn("div", x, b.nn("maximum", b.nn("sqrt", total), b.scalar(1e-6, x)))
 

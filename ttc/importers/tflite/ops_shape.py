@@ -18,7 +18,7 @@ from ttc.importers.tflite.tables import CODES, Rows
 
 
 def reshape(b: Builder, x: SSAValue, shape: SSAValue | None = None, *, new_shape: tuple[int, ...] | None) -> SSAValue:
-    """One -1 takes what is left.  The operand counts, the option where that is missing."""
+    """Reshape; one -1 takes what is left. The operand counts, or the option where the operand is missing."""
     if shape is None and new_shape is None:
         raise Error("E0203", "a reshape without a shape")
     wanted = b.ints(shape, "shape") if shape is not None else new_shape or ()
@@ -48,7 +48,7 @@ def split(b: TfliteBuilder, axis: SSAValue, x: SSAValue, *, num_splits: int) -> 
 
 
 def split_v(b: TfliteBuilder, x: SSAValue, size_splits: SSAValue, axis: SSAValue, *, num_splits: int) -> tuple[SSAValue, ...]:
-    """One size may be -1: what is left."""
+    """Split into parts of given sizes, one of which may be -1: what is left."""
     given = b.ints(size_splits, "sizes")
     _require_results(b, len(given))
     return sized_parts(b, x, b.whole(axis, "axis"), given)
@@ -106,14 +106,14 @@ def embedding_lookup(b: Builder, ids: SSAValue, table: SSAValue) -> SSAValue:
 
 
 def matrix_diag(b: Builder, diagonal: SSAValue) -> SSAValue:
-    """Matrices with the diagonals given."""
+    """Return matrices with the diagonals given."""
     size = _diagonal_size(b, diagonal)
     keep = b.constant(np.eye(size, dtype=bool))
     return b.nn("where", keep, b.reshape(diagonal, *b.shape(diagonal), 1), b.scalar(0, diagonal))
 
 
 def matrix_set_diag(b: Builder, x: SSAValue, diagonal: SSAValue) -> SSAValue:
-    """Matrices with their diagonals replaced."""
+    """Return matrices with their diagonals replaced."""
     shape = b.shape(x)
     if len(shape) < 2 or b.shape(diagonal) != (*shape[:-2], min(shape[-2:])) or shape[-2] * shape[-1] > 1 << 24:
         raise Error("E0401", f"{b.spec(diagonal)} is no diagonal of {b.spec(x)}")
@@ -126,7 +126,7 @@ def matrix_set_diag(b: Builder, x: SSAValue, diagonal: SSAValue) -> SSAValue:
 
 
 def densify(b: Builder, x: SSAValue) -> SSAValue:
-    """Sparse constants are spread out when they are read."""
+    """Return the operand: sparse constants are spread out when they are read."""
     return x
 
 

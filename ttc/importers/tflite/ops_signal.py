@@ -14,7 +14,7 @@ _MOVING = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "CONCATENATION", "P
 
 
 def cast(b: TfliteBuilder, x: Complex, *, out_data_type: str) -> SSAValue:
-    """To real numbers: the real parts.  Raises Unsupported between types of complex numbers."""
+    """Return the real parts as real numbers. Raises Unsupported between types of complex numbers."""
     if b.declared[0].kind == "c":
         raise Unsupported("between types of complex numbers")
     return b.cast(x.real, b.declared[0])

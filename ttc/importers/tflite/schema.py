@@ -23,7 +23,7 @@ PACKED = {"INT4": (4, True), "UINT4": (4, False), "INT2": (2, True)}
 
 @cache
 def dtypes() -> dict[str, np.dtype]:
-    """Types that tensors of a module can have, by TFLite's name."""
+    """Return types that tensors of a module can have, by TFLite's name."""
     import ml_dtypes
 
     plain = "FLOAT32 FLOAT16 INT32 UINT8 INT64 BOOL INT16 INT8 FLOAT64 UINT64 UINT32 UINT16".split()
@@ -221,7 +221,7 @@ mappings know without `custom_`."""
 
 @cache
 def options_of(op: str) -> Options | None:
-    """Return what an op's options say; None if nothing."""
+    """Return the options of an op by name; None if it has none."""
     if op in _OPTIONS_2:
         number, text = _OPTIONS_2[op]
         return Options(True, number, _fields(text))

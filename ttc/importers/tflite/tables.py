@@ -23,8 +23,8 @@ Rows: TypeAlias = Mapping[str, Callable[..., Any]]
 
 
 class TfliteRow(NamedTuple):
-    """function: see above; least, most: operands that it takes; gaps: whether those after the least may be absent; on_codes: see CODES;
-    variables: see VARIABLES.
+    """A mapping.  function: what maps; least, most: operands that it takes; gaps: whether those after the least may be absent; on_codes:
+    see CODES; variables: see VARIABLES.
     """
 
     function: Callable[..., Result]

@@ -1,4 +1,4 @@
-"""What a tensor's index stands for at import."""
+"""The values that a tensor's index stands for at import."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class Resource:
 
 
 Value: TypeAlias = "SSAValue | Complex | Resource | Refused | None"
-"""None: an optional operand that is absent."""
+"""A value of a graph at import.  None: an optional operand that is absent."""

@@ -19,7 +19,7 @@ from ttc.importers.tflite.weights import dtype_of
 
 
 class Variables:
-    """The variables of a model by name, and what they hold at this place of the program."""
+    """The variables of a model by name, with their values at this place of the program."""
 
     def __init__(self, builder: TfliteBuilder) -> None:
         self._builder = builder
@@ -33,7 +33,7 @@ class Variables:
         """Whether some could not be given the values that they start with."""
 
     def is_refused(self, name: str) -> bool:
-        """Return whether a variable may be one of those."""
+        """Return whether a variable may be one of those whose first value could not be had."""
         return self.refused and name not in self._first
 
     def tensor(self, key: tuple[int, int], tensor: Tensor) -> SSAValue:
@@ -58,11 +58,11 @@ class Variables:
         return self._resources[name]
 
     def start(self, name: str, first: Weight) -> None:
-        """What a variable holds before the first run."""
+        """Return the value of a variable before the first run."""
         self._first[name] = first
 
     def read(self, name: str) -> SSAValue:
-        """Raises E0203 for a variable that nothing has set."""
+        """Return the value of a variable. Raises E0203 for one that nothing has set."""
         if name not in self._current:
             if name not in self._first:
                 raise Error("E0203", f"variable '{name}' is read before it is set")
@@ -71,7 +71,9 @@ class Variables:
         return self._current[name]
 
     def assign(self, name: str, value: SSAValue) -> None:
-        """Raises Unsupported for a variable that changes its type, or is set in a branch or loop that data decides."""
+        """Set the value of a variable. Raises Unsupported for one that changes its type, or is set in a branch or loop that data
+        decides.
+        """
         if self._held:
             raise Unsupported("a variable that is set in a branch or loop")
         if name not in self._first:
@@ -84,7 +86,7 @@ class Variables:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, variables cannot be set."""
+        """Keep variables from being set inside the block."""
         self._held += 1
         try:
             yield

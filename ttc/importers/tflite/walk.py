@@ -21,11 +21,11 @@ from ttc.importers.tflite.variables import Variables
 from ttc.importers.tflite.weights import declared_dtype, weight_of
 
 MAX_DEPTH = 32
-"""How deep graphs may call graphs."""
+"""The most graphs that call each other in a row."""
 MAX_REPEATED = 1 << 15
-"""Operators, each as often as its graph is called, over twice those of the file."""
+"""The most operators, each counted as often as its graph is called, beyond twice those of the file."""
 MAX_NAME_CHARACTERS = 1 << 26
-"""Characters of the names of all operators, which hold those of the calls around them."""
+"""The most characters of the names of all operators, which hold those of the calls around them."""
 Values: TypeAlias = dict[int, Value]
 
 

@@ -15,7 +15,7 @@ from ttc.importers.tflite.model import Sparsity, Tensor
 from ttc.importers.tflite.schema import PACKED, dtypes
 
 MAX_DENSE = 1 << 27
-"""Elements of a sparse tensor once it is spread out."""
+"""The most elements of a sparse tensor once it is spread out."""
 
 
 def dtype_of(tensor: Tensor) -> np.dtype:
@@ -32,7 +32,7 @@ def declared_dtype(tensor: Tensor) -> np.dtype:
 
 
 def weight_of(data: Buffer, tensor: Tensor) -> Weight:
-    """The value of a constant tensor, not read yet.  Raises E0203 where the bytes are not those of its shape; Unsupported."""
+    """Return the value of a constant tensor, not read yet. Raises E0203 where the bytes are not those of its shape; Unsupported."""
     dtype, span = dtype_of(tensor), tensor.data or Span(0, 0)
     if tensor.external:
         raise Unsupported("tensors with values in other files")

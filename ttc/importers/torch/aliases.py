@@ -22,7 +22,7 @@ _KINDS = (InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 @contextmanager
 def aliases_as_one(program: ExportedProgram) -> Iterator[None]:
-    """Inside, nodes that read a buffer or constant which is another buffer, all of it, read that one."""
+    """Let nodes that read a buffer or constant which is all of another buffer read that one, inside the block."""
     nodes = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
     pairs = _aliases(program)
     held = [(_holder(program, alias), str(alias.target)) for alias, _ in pairs]

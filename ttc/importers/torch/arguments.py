@@ -17,7 +17,7 @@ from ttc.importers.torch.values import DataNumber, Value
 def bind(
     op: torch._ops.OpOverload, args: tuple[Value, ...], kwargs: Mapping[str, Value], static: Callable[[Value, str], Value]
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
-    """Positional arguments in order, and keyword-only ones by name.
+    """Return positional arguments in order, and keyword-only ones by name.
 
     Args:
         args, kwargs: of the node.

@@ -13,7 +13,7 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import promoted_dtype
 
 Operand: TypeAlias = "SSAValue | bool | int | float"
-"""What stands where a schema has a tensor: a value, or a number that PyTorch wraps."""
+"""An operand where a schema has a tensor: a value, or a number that PyTorch wraps."""
 
 
 class TorchBuilder(Builder):

@@ -35,7 +35,7 @@ def complex_row(overload: str) -> Callable[..., Any]:
 
 @cache
 def complex_rows() -> dict[str, Callable[..., Any]]:
-    """Mappings of ops on complex tensors, by overload."""
+    """Return mappings of ops on complex tensors, by overload."""
     from ttc.importers.torch.ops_complex import OVER_COMPLEX, PARTWISE
     from ttc.importers.torch.tables import rows
 

@@ -1,4 +1,4 @@
-"""Which ops PyTorch takes apart before they are mapped: all it can that have no mapping."""
+"""The ops that PyTorch takes apart before they are mapped: all it can that have no mapping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ttc.importers.torch.tables import rows
 
 
 def overload_name(op: Any) -> str:
-    """`aten.add.Tensor`; for higher-order ops `higher_order.cond`."""
+    """Return the name of an overload: `aten.add.Tensor`; for higher-order ops `higher_order.cond`."""
     if isinstance(op, torch._ops.OpOverload):
         return str(op)
     return f"higher_order.{op.name()}" if isinstance(op, torch._ops.HigherOrderOperator) else str(op)
@@ -23,7 +23,7 @@ def overload_name(op: Any) -> str:
 
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's decompositions of functional ops that have no mapping: those into core aten, and where there is none, its reference ops.
+    """Return PyTorch's decompositions of functional ops without a mapping: into core aten, or where there is none, its reference ops.
 
     Core ops are never taken apart further: one without a mapping is reported by its own name.
     """
@@ -38,7 +38,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def chunked_losses() -> dict[Any, Callable[..., Any]]:
-    """Losses of linear layers that PyTorch (2.13 on) computes chunk by chunk of the batch: as the layer and the loss that they are."""
+    """Return losses of linear layers that PyTorch (2.13 on) computes by chunks of the batch as the layer and the loss that they are."""
     if find_spec("torch.nn.modules.linear_cross_entropy") is None:
         return {}
     import_module("torch.nn.modules.linear_cross_entropy")  # which registers the ops

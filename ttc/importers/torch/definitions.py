@@ -8,11 +8,11 @@ from __future__ import annotations
 import torch
 
 NAMES = {"transformers.grouped_mm_fallback": "transformers::grouped_mm_fallback"}
-"""By the name in programs."""
+"""The qualified names of ops that other packages define, by the name in programs."""
 
 
 def define(name: str) -> None:
-    """Define an op of `NAMES`, unless its package has; which may still do so, as PyTorch lets the later definition count."""
+    """Define an op of `NAMES`, unless its package has defined it; the package may still do so later, as the later definition counts."""
     domain, op = name.split(".")
     if name in NAMES and not hasattr(getattr(torch.ops, domain), op):
         schema = "(Tensor input, Tensor weight, Tensor offs) -> Tensor"

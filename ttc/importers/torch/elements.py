@@ -25,7 +25,7 @@ def is_float(b: TorchBuilder, x: SSAValue) -> bool:
 
 
 def floating(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """x; integers and truth values as float32, PyTorch's default."""
+    """Return x; integers and truth values as float32, PyTorch's default."""
     return x if is_float(b, x) else b.cast(x, FLOAT32)
 
 
@@ -35,7 +35,7 @@ def truth(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def times(b: TorchBuilder, x: SSAValue, factor: float) -> SSAValue:
-    """x times a number; x itself if that is 1."""
+    """Return x times a number; x itself if that is 1."""
     return x if factor == 1 else b.nn("mul", x, b.scalar(factor, x))
 
 

@@ -59,7 +59,9 @@ def example_values(program: ExportedProgram, examples: Any) -> dict[str, Any]:
 
 
 def matching(program: ExportedProgram, example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Examples as positional and keyword arguments in the order of the program's.  Raises E0206 where they do not nest as those do."""
+    """Return examples as positional and keyword arguments in the order of the program's. Raises E0206 where they do not nest as those
+    do.
+    """
     args, kwargs = arguments_of(example_inputs)
     wanted = program.call_spec.in_spec
     names = wanted.child(1).context if wanted is not None and wanted.num_children == 2 else []
@@ -70,7 +72,7 @@ def matching(program: ExportedProgram, example_inputs: Any) -> tuple[tuple[Any, 
 
 
 def arguments_of(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments of a call, arrays as tensors."""
+    """Return positional and keyword arguments of a call, arrays as tensors."""
     found = pytree.tree_map(lambda x: torch.as_tensor(x) if type(x).__module__ == "numpy" else x, example_inputs)
     if isinstance(found, Mapping):
         return (), dict(found)

@@ -15,7 +15,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
-    """c0 + c1 x + c2 x^2 + ..., by Horner's rule."""
+    """Return c0 + c1 x + c2 x^2 + ..., by Horner's rule."""
     found = x * float(coefficients[-1])
     for c in reversed(coefficients[1:-1]):
         found = (found + float(c)) * x
@@ -33,7 +33,7 @@ def chebyshev(x: Formula, low: float, high: float, coefficients: Sequence[float]
 
 
 def fitted(function: Callable[[NDArray], NDArray], low: float, high: float, count: int = 24) -> tuple[float, ...]:
-    """Coefficients of `chebyshev` that meet the function at so many points of [low, high]."""
+    """Return coefficients of `chebyshev` that meet the function at so many points of [low, high]."""
     points = np.cos(np.pi * (np.arange(count) + 0.5) / count)
     values = function((low + high) / 2 + points * (high - low) / 2)
     table = np.cos(np.outer(np.arange(count), np.arccos(points)))

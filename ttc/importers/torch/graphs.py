@@ -67,7 +67,7 @@ Binding: TypeAlias = Input | ModelTensor | Fixed
 
 @record
 class GraphOutput:
-    """What to do with an output of the graph.
+    """An output of the graph, and what becomes of it.
 
     Args:
         name: of the result.
@@ -151,7 +151,7 @@ def _input(node: fx.Node) -> Input | Fixed:
 
 
 def spec_of_tensor(tensor: torch.Tensor, name: str) -> Spec:
-    """Shape and dtype of a tensor, fake ones included; symbolic sizes by their hints.  Raises E0202."""
+    """Return shape and dtype of a tensor, fake ones included; symbolic sizes by their hints. Raises E0202."""
     try:
         return Spec(tuple(int(d) for d in tensor.shape), dtype_of(tensor.dtype))
     except Unsupported as reason:

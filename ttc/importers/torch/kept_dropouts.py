@@ -39,7 +39,7 @@ KEPT: dict[Any, Any] = {
     _aten.alpha_dropout.default: _own.alpha_dropout.default,
     _aten.feature_alpha_dropout.default: _own.feature_alpha_dropout.default,
 }
-"""Ops of PyTorch, and ours that decompositions leave alone."""
+"""Ops of PyTorch that draw dropouts, and ours in their place, which decompositions leave alone."""
 WRITTEN: dict[Any, Any] = {
     _aten.dropout_.default: _aten.dropout.default,
     _aten.feature_dropout_.default: _own.feature_dropout.default,
@@ -51,7 +51,7 @@ WRITTEN: dict[Any, Any] = {
 
 @contextmanager
 def kept_dropouts(graph: fx.GraphModule) -> Iterator[None]:
-    """Inside, dropouts are ops that stay; what writes over its input is one, and a copy of its result over the input."""
+    """Keep dropouts as ops inside the block; one that writes over its input becomes one, and a copy of its result over the input."""
     changed: list[tuple[fx.Node, Any, tuple[Any, ...]]] = []
     added: list[fx.Node] = []
     try:

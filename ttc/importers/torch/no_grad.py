@@ -13,7 +13,7 @@ BLOCK = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 @contextmanager
 def detached_blocks(graph: fx.GraphModule) -> Iterator[None]:
-    """Inside, what the blocks without gradients give to others is detached, so that decompositions keep what the blocks mean."""
+    """Detach, inside the block, what parts without gradients give to others, so that decompositions keep what these parts mean."""
     added: list[tuple[fx.Node, fx.Node]] = []
     try:
         for body in _blocks(graph):

@@ -22,7 +22,7 @@ def leaky_relu(b: TorchBuilder, x: SSAValue, negative_slope: float) -> SSAValue:
 
 
 def elu(b: TorchBuilder, x: SSAValue, alpha: float, scale: float, input_scale: float) -> SSAValue:
-    """scale max(x, 0) + scale min(alpha (exp(input_scale x) - 1), 0)."""
+    """Return scale max(x, 0) + scale min(alpha (exp(input_scale x) - 1), 0)."""
     if input_scale == 1:
         return times(b, b.nn("elu", x, alpha=float(alpha)), scale)
     bent = b.nn("elu", times(b, x, input_scale), alpha=float(alpha))
@@ -52,7 +52,7 @@ def hardsigmoid(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def prelu(b: TorchBuilder, x: SSAValue, weight: SSAValue) -> SSAValue:
-    """weight has one element, or one a channel."""
+    """Return x where it is positive, else weight times x; weight has one element, or one a channel."""
     shape = b.shape(x)
     if b.spec(weight).elements != 1 and len(shape) > 1:
         weight = b.reshape(weight, b.spec(weight).elements, *(1,) * (len(shape) - 2))
@@ -62,7 +62,7 @@ def prelu(b: TorchBuilder, x: SSAValue, weight: SSAValue) -> SSAValue:
 
 
 def softplus(b: TorchBuilder, x: SSAValue, beta: float, threshold: float) -> SSAValue:
-    """ln(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
+    """Return ln(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
     scaled = times(b, x, beta)
     smooth = times(b, b.nn("softplus", scaled), 1 / beta)
     if threshold >= 20:  # beyond which float32 cannot tell the two apart
@@ -115,7 +115,7 @@ def _soft_inner(op: str) -> Row:
 
 
 def safe_softmax(b: TorchBuilder, x: SSAValue, dim: int, dtype: Any = None) -> SSAValue:
-    """0 where all is -inf."""
+    """Return softmax, with 0 where all is -inf."""
     x = x if dtype is None else b.cast(x, dtype)
     rank = b.rank(x)
     if not rank:

@@ -55,7 +55,7 @@ def truncated(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def floor_divide(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
-    """Return the quotient rounded down: what is left without the remainder divides evenly."""
+    """Return the quotient rounded down: without the remainder, the division is exact."""
     left, right = b.promoted(x, y)
     even = b.nn("sub", left, b.nn("mod", left, right, fmod=False))
     if not is_float(b, left):
@@ -66,13 +66,13 @@ def floor_divide(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
 
 
 def remainder(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
-    """With the sign of y."""
+    """Return the remainder with the sign of y."""
     left, right = b.promoted(x, y)
     return b.nn("mod", left, right, fmod=False)
 
 
 def fmod(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
-    """With the sign of x."""
+    """Return the remainder with the sign of x."""
     left, right = b.promoted(x, y)
     return b.nn("mod", left, right, fmod=True)
 
@@ -86,25 +86,25 @@ def atan2(b: TorchBuilder, y: Operand, x: Operand) -> SSAValue:
 
 
 def addcmul(b: TorchBuilder, x: Operand, y: Operand, z: Operand, *, value: float) -> SSAValue:
-    """x + value y z."""
+    """Return x + value y z, elementwise."""
     first, second, third = b.promoted(x, y, z)
     return b.nn("add", first, times(b, b.nn("mul", second, third), value))
 
 
 def addcdiv(b: TorchBuilder, x: Operand, y: Operand, z: Operand, *, value: float) -> SSAValue:
-    """x + value y / z."""
+    """Return x + value y / z, elementwise."""
     first, second, third = (floating(b, v) for v in b.promoted(x, y, z))
     return b.nn("add", first, times(b, b.nn("div", second, third), value))
 
 
 def lerp(b: TorchBuilder, x: SSAValue, end: SSAValue, weight: Operand) -> SSAValue:
-    """x + weight (end - x)."""
+    """Return x + weight (end - x), elementwise."""
     start, last, part = b.promoted(x, end, weight)
     return b.nn("add", start, b.nn("mul", part, b.nn("sub", last, start)))
 
 
 def copysign(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
-    """|x| with the sign of y, that of a zero included: its bits say it."""
+    """Return |x| with the sign of y, that of a zero included: its bits say it."""
     size, sign = (floating(b, v) for v in b.promoted(x, y))
     negative = sign_bit(b, sign)
     magnitude = b.nn("abs", size)
@@ -137,7 +137,7 @@ def next_after(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def fraction_and_exponent(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """x = m 2^e with |m| in [1/2, 1), of float32: bits of small numbers are read 2^32 times as large."""
+    """Return m and e of x = m 2^e with |m| in [1/2, 1), of float32: bits of small numbers are read 2^32 times as large."""
     if b.dtype(x) != np.float32:
         raise Unsupported(f"bits of {b.dtype(x)}")
     whole = np.dtype(np.int32)
@@ -159,7 +159,7 @@ def scaled_by_power(b: TorchBuilder, x: SSAValue, exponent: SSAValue) -> SSAValu
 
 
 def heaviside(b: TorchBuilder, x: SSAValue, values: SSAValue) -> SSAValue:
-    """0 below 0, the value at 0, 1 above."""
+    """Return 0 below 0, the value at 0, 1 above."""
     at, middle = b.promoted(x, values)
     zero = b.scalar(0, at)
     side = b.cast(b.nn("greater", at, zero), b.dtype(at))
@@ -167,7 +167,7 @@ def heaviside(b: TorchBuilder, x: SSAValue, values: SSAValue) -> SSAValue:
 
 
 def logaddexp(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """ln(e^x + e^y), from the larger on; equal infinities stay."""
+    """Return ln(e^x + e^y), from the larger on; equal infinities stay."""
     left, right = b.promoted(x, y)
     top = b.nn("maximum", left, right)
     rest = b.nn("softplus", b.nn("neg", b.nn("abs", b.nn("sub", left, right))))
@@ -182,7 +182,7 @@ def logaddexp2(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def xlogy(b: TorchBuilder, x: Operand, y: Operand) -> SSAValue:
-    """x ln y; 0 where x is 0 and y a number."""
+    """Return x ln y; 0 where x is 0 and y a number."""
     left, right = (floating(b, v) for v in b.promoted(x, y))
     product = b.nn("mul", left, b.nn("log", right))
     none = b.nn("and", b.nn("equal", left, b.scalar(0, left)), b.nn("not", b.nn("is_nan", right)))

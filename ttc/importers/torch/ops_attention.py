@@ -24,7 +24,7 @@ def attention(
     scale: float | None,
     enable_gqa: bool = False,
 ) -> SSAValue:
-    """softmax(q k^T scale + mask) v; a mask of truth values keeps where it is true; causal: keys up to the query's own place."""
+    """Return softmax(q k^T scale + mask) v; a mask of truth values keeps where it is true; causal: keys up to the query's own place."""
     if enable_gqa:
         key, value = (shared_heads(b, x, b.shape(query)[-3]) for x in (key, value))
     if is_causal:
@@ -40,7 +40,7 @@ def attention(
 
 
 def shared_heads(b: TorchBuilder, x: SSAValue, heads: int) -> SSAValue:
-    """[..., h, t, d] -> [..., heads, t, d]: each head as often as query heads share it."""
+    """Return [..., h, t, d] as [..., heads, t, d]: each head as often as query heads share it."""
     *lead, have, positions, width = b.shape(x)
     times = heads // have
     if times == 1:

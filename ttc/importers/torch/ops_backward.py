@@ -38,7 +38,9 @@ def convolution_backward(
     groups: int,
     output_mask: tuple[bool, bool, bool],
 ) -> tuple[SSAValue | None, ...]:
-    """Gradients of x[n, c, spatial...], weight[o, c / groups, kernel...] (transposed: [c, o / groups, kernel...]) and of the bias."""
+    """Return gradients of x[n, c, spatial...], weight[o, c / groups, kernel...] (transposed: [c, o / groups, kernel...]) and of the
+    bias.
+    """
     rank = b.rank(x) - 2
     stride, padding, dilation = (v * (rank if len(v) == 1 else 1) for v in (stride, padding, dilation))
     win = SpatialWindow(b.shape(weight)[2:], stride, dilation, (*padding, *padding))
@@ -77,12 +79,12 @@ def max_pool_backward(
     ceil_mode: bool,
     indices: SSAValue,
 ) -> SSAValue:
-    """Each gradient is added where its maximum was."""
+    """Return the gradient of a max pool: each one is added where its maximum was."""
     return adaptive_max_pool_backward(b, grad_output, x, indices, len(kernel_size))
 
 
 def adaptive_max_pool_backward(b: TorchBuilder, grad_output: SSAValue, x: SSAValue, indices: SSAValue, rank: int = 2) -> SSAValue:
-    """indices: places in the flattened image."""
+    """Return the gradient of an adaptive max pool.  indices: places in the flattened image."""
     shape, pooled = b.shape(x), b.shape(grad_output)
     images = prod(shape[:-rank])
     zeros = b.nn("expand", b.scalar(0, grad_output), shape=(images, prod(shape[-rank:])))
@@ -101,7 +103,9 @@ def avg_pool_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> SSAValue:
-    """Each gradient, divided by the elements of its window, is added to all of them: along one dimension after the other."""
+    """Return the gradient of an average pool: each one, over the elements of its window, added to all of them, one dimension after the
+    other.
+    """
     rank = len(kernel_size)
     padding = padding * (rank if len(padding) == 1 else 1)
     stride = stride * (rank if len(stride) == 1 else 1) or kernel_size
@@ -169,7 +173,7 @@ _RESIZED = (
 def weight_norm_backward(
     b: TorchBuilder, grad: SSAValue, direction: SSAValue, size: SSAValue, norms: SSAValue, dim: int
 ) -> tuple[SSAValue, SSAValue]:
-    """Gradients of direction and size, of which the weight is direction * size / norms; norms are over all dimensions but one."""
+    """Return gradients of direction and size, of which the weight is direction * size / norms; norms are over all dimensions but one."""
     rank = b.rank(direction)
     axes = tuple(axis for axis in range(rank) if axis != dim % rank)
     along = b.nn("div", b.nn("reduce_sum", b.nn("mul", grad, direction), axes=axes, keepdims=True), norms)

@@ -17,7 +17,7 @@ from ttc.importers.torch.formulas import chebyshev, fitted, polynomial, row_of
 from ttc.importers.torch.tables import Row, Rows
 
 EDGE = 8.0
-"""Up to here polynomials, beyond asymptotic series."""
+"""The argument up to which polynomials are computed, and beyond which asymptotic series are."""
 EULER = 0.5772156649015329
 TERMS = 40
 
@@ -108,14 +108,14 @@ def _odd_sign(x: Formula, n: Formula) -> Formula:
 
 
 def chebyshev_t(x: Formula, n: Formula) -> Formula:
-    """cos(n t), or cosh(n t) with a sign."""
+    """Return cos(n t), or cosh(n t) with a sign."""
     inner, outer = _angles(x)
     found = (abs(x) <= 1.0).choose((n * inner).of("cos"), (n * outer).of("cosh") * _odd_sign(x, n))
     return (n < 0.0).choose(0.0, found)
 
 
 def chebyshev_u(x: Formula, n: Formula) -> Formula:
-    """sin((n + 1) t) / sin t, n + 1 at 1."""
+    """Return sin((n + 1) t) / sin t, n + 1 at 1."""
     inner, outer = _angles(x)
     edge = abs(x).equals(1.0)
     inside = ((n + 1.0) * inner).of("sin") / edge.choose(1.0, inner.of("sin"))
@@ -125,12 +125,12 @@ def chebyshev_u(x: Formula, n: Formula) -> Formula:
 
 
 def chebyshev_v(x: Formula, n: Formula) -> Formula:
-    """U of n less U of n - 1."""
+    """Return U of n less U of n - 1."""
     return (n < 0.0).choose(0.0, chebyshev_u(x, n) - chebyshev_u(x, n - 1.0))
 
 
 def chebyshev_w(x: Formula, n: Formula) -> Formula:
-    """U of n plus U of n - 1."""
+    """Return U of n plus U of n - 1."""
     return (n < 0.0).choose(0.0, chebyshev_u(x, n) + chebyshev_u(x, n - 1.0))
 
 

@@ -61,7 +61,7 @@ def angle(b: TorchBuilder, x: ComplexTensor) -> SSAValue:
 
 
 def angle_of_real(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """pi where x is negative; NaN stays."""
+    """Return pi where x is negative, else 0; NaN stays."""
     x = x if b.dtype(x).kind in "fV" else b.cast(x, b.result)
     found = b.nn("where", b.nn("less", x, b.scalar(0, x)), b.scalar(3.141592653589793, x), b.scalar(0, x))
     return b.nn("where", b.nn("is_nan", x), x, found)
@@ -111,7 +111,7 @@ def _product(b: TorchBuilder, x: ComplexTensor, y: ComplexTensor, times: Callabl
 
 
 def div(b: TorchBuilder, x: Number, y: Number) -> ComplexTensor:
-    """By a real tensor or number each part; by a complex one times its conjugate over its square."""
+    """Divide by a real tensor or number, each part; or by a complex one, as a product with its conjugate over its square."""
     left, right = _both(b, x, y)
     if not isinstance(y, ComplexTensor | complex):
         return ComplexTensor(b.nn("div", left.real, right.real), b.nn("div", left.imaginary, right.real))
@@ -157,7 +157,7 @@ def fft_c2c(b: TorchBuilder, x: ComplexTensor | SSAValue, dims: Ints, normalizat
 
 
 def fft_c2r(b: TorchBuilder, x: ComplexTensor | SSAValue, dims: Ints, normalization: int, size: int) -> SSAValue:
-    """From half a spectrum along the last dimension named to real numbers, as many as `size` says."""
+    """Transform half a spectrum along the last dimension named to real numbers, as many as `size` says."""
     x = as_complex(b, x)
     *rest, last = dims
     x = _along(b, x, tuple(rest), inverse=True)

@@ -16,11 +16,11 @@ from ttc.importers.torch.values import flat, holds_refused
 
 Body = Callable[..., Any]
 MAX_WRITTEN_OUT = 32
-"""Iterations of a scan that become ops one after the other."""
+"""The most iterations of a scan that become ops one after the other."""
 
 
 def cond(b: TorchBuilder, predicate: Any, when_true: Body, when_false: Body, operands: Sequence[Any] = ()) -> tuple[SSAValue, ...]:
-    """Return what one of two bodies gives."""
+    """Return the results of one of two bodies."""
     known = b.known(predicate) if isinstance(predicate, SSAValue) else np.array(predicate)
     if known is not None and known.size != 1:
         raise Unsupported(f"a choice by {known.size} values")
@@ -30,7 +30,7 @@ def cond(b: TorchBuilder, predicate: Any, when_true: Body, when_false: Body, ope
 
 
 def while_loop(b: TorchBuilder, going: Body, body: Body, carried: Sequence[Any], operands: Sequence[Any] = ()) -> tuple[SSAValue, ...]:
-    """The carried values once `going` of them is false."""
+    """Return the carried values once `going` of them is false."""
     first = _values(b, carried)
 
     def step(_: SSAValue, values: Sequence[SSAValue]) -> LoopIteration:

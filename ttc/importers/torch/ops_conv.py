@@ -21,7 +21,7 @@ def each(values: Ints, rank: int) -> Ints:
 
 
 def batched(row: Callable[..., SSAValue]) -> Callable[..., SSAValue]:
-    """The row for x with or without n, which it need not know."""
+    """Return a row for x with or without n, which the row need not know."""
 
     @wraps(row)
     def apply(b: TorchBuilder, x: SSAValue, weight: SSAValue, *rest: Any) -> SSAValue:
@@ -37,7 +37,7 @@ def batched(row: Callable[..., SSAValue]) -> Callable[..., SSAValue]:
 def conv(
     b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> SSAValue:
-    """x[n, c, spatial...] or without n, with weight[o, c / groups, kernel...]."""
+    """Convolve x[n, c, spatial...], or x without n, with weight[o, c / groups, kernel...]."""
     rank = b.rank(weight) - 2
     pads = each(padding, rank)
     return convolution(b, x, weight, bias, _window(b, x, weight, stride, (*pads, *pads), dilation), groups)
@@ -47,7 +47,7 @@ def conv(
 def conv_padding(
     b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None, stride: Ints, padding: str, dilation: Ints, groups: int
 ) -> SSAValue:
-    """padding: "valid", or "same": an odd element goes to the end."""
+    """Convolve with padding "valid", or "same", where an odd element goes to the end."""
     rank = b.rank(weight) - 2
     pads = (0,) * (2 * rank)
     if padding == "same":
@@ -73,7 +73,7 @@ def conv_transpose(
     groups: int,
     dilation: Ints,
 ) -> SSAValue:
-    """x[n, c, spatial...] or without n, with weight[c, o / groups, kernel...]."""
+    """Convolve x[n, c, spatial...], or x without n, transposed, with weight[c, o / groups, kernel...]."""
     rank = b.rank(weight) - 2
     pads = each(padding, rank)
     win = _window(b, x, weight, stride, (*pads, *pads), dilation)

@@ -19,7 +19,7 @@ Ints: TypeAlias = tuple[int, ...]
 
 
 def filled(b: TorchBuilder, size: Ints, value: Operand) -> SSAValue:
-    """In the dtype that PyTorch found for the result."""
+    """Return a filled tensor in the dtype that PyTorch found for the result."""
     number = b.operand(value, b.result)
     return number if not size else b.nn("expand", b.reshape(number), shape=tuple(size))
 
@@ -66,7 +66,7 @@ def _steps(b: TorchBuilder, start: float, end: float, step: float) -> SSAValue:
 
 
 def arange(b: TorchBuilder, *bounds: Any, **_options: Any) -> SSAValue:
-    """End; start, end; or start, end, step."""
+    """Return a range, given end; start, end; or start, end, step."""
     if any(isinstance(v, SSAValue) for v in bounds):
         raise Unsupported("bounds that depend on data")
     start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
@@ -139,7 +139,7 @@ PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", 
 
 
 def pad(b: TorchBuilder, x: SSAValue, pads: Ints, mode: str, value: float | None) -> SSAValue:
-    """pads: before and after of the last dimension, then of the one before it; negative ones crop, for what is circular first."""
+    """Pad before and after the last dimension, then the one before it; negative pads crop, for what is circular first."""
     if mode not in PAD_MODES:
         raise Unsupported(f"mode {mode[:20]}")
     rank = b.rank(x)

@@ -41,7 +41,7 @@ def log10(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def rounded(b: TorchBuilder, x: SSAValue, *, decimals: int) -> SSAValue:
-    """To that many places after the point."""
+    """Round to that many places after the point."""
     if not is_float(b, x):
         return x
     scale = 10.0 ** abs(decimals)
@@ -64,7 +64,7 @@ def absolute(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def sign(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """0 for NaN, unlike nn's."""
+    """Return the sign, 0 for NaN, unlike nn's."""
     if b.dtype(x) == BOOL:
         return x
     found = b.nn("sign", x)
@@ -72,7 +72,7 @@ def sign(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def sinc(b: TorchBuilder, x: SSAValue) -> SSAValue:
-    """sin(pi x) / (pi x), 1 at 0."""
+    """Return sin(pi x) / (pi x), 1 at 0."""
     angle = times(b, floating(b, x), math.pi)
     return b.nn("where", b.nn("equal", angle, b.scalar(0, angle)), b.scalar(1, angle), b.nn("div", b.nn("sin", angle), angle))
 
@@ -102,7 +102,7 @@ def logical_not(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def nan_to_num(b: TorchBuilder, x: SSAValue, nan: float | None, posinf: float | None, neginf: float | None) -> SSAValue:
-    """Return numbers in place of what is none: 0 and the largest, unless others are asked for."""
+    """Return x with numbers in place of NaN and infinities: 0 and the largest, unless others are asked for."""
     if not is_float(b, x):
         return x
     largest = float(_largest(b.dtype(x)))
@@ -123,12 +123,12 @@ def where(b: TorchBuilder, condition: SSAValue, x: Operand, y: Operand) -> SSAVa
 
 
 def masked_fill(b: TorchBuilder, x: SSAValue, mask: SSAValue, value: Operand) -> SSAValue:
-    """In x's dtype, and x's shape broadcast with the mask's."""
+    """Return x with a number where the mask holds, in x's dtype, and x's shape broadcast with the mask's."""
     return b.nn("where", truth(b, mask), b.operand(value, b.dtype(x)), x)
 
 
 def clamp(b: TorchBuilder, x: SSAValue, low: Operand | None, high: Operand | None) -> SSAValue:
-    """By numbers a clip of floating point; else minimum and maximum."""
+    """Limit x: by numbers a clip of floating point; else by minimum and maximum."""
     bounds = [v for v in (low, high) if v is not None]
     dtype = b.common(x, *bounds)
     x = b.cast(x, dtype)
@@ -164,7 +164,7 @@ def _number_of(b: TorchBuilder, op: str, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def is_close(b: TorchBuilder, x: SSAValue, y: SSAValue, rtol: float, atol: float, equal_nan: bool) -> SSAValue:
-    """|x - y| <= atol + rtol |y|, or x = y."""
+    """Return whether |x - y| <= atol + rtol |y|, or x = y."""
     left, right = b.promoted(x, y)
     same = b.nn("equal", left, right)
     if not is_float(b, left):

@@ -27,7 +27,9 @@ def flash(
     attn_mask: SSAValue | None,
     scale: float | None,
 ) -> tuple[SSAValue, SSAValue | None]:
-    """The result, and log sum exp of each row of scores [n, h, s]; 0 for a row that is hidden whole.  Heads may share keys and values."""
+    """Return the result, and log sum exp of each row of scores [n, h, s]; 0 for a row that is hidden whole. Heads may share keys and
+    values.
+    """
     result = attention(b, query, key, value, attn_mask, dropout, is_causal, scale=scale, enable_gqa=True)
     if not b.outputs[1]:
         return result, None
@@ -54,7 +56,7 @@ def flash_backward(
     attn_mask: SSAValue | None,
     scale: float | None,
 ) -> tuple[SSAValue, ...]:
-    """Gradients of query, key and value[n, h, t, d], from the result and what `flash` gives beside it."""
+    """Return gradients of query, key and value[n, h, t, d], from the result and what `flash` gives beside it."""
     if dropout_p:
         raise Unsupported("random numbers (dropout)")
     wide_key, wide_value = (shared_heads(b, x, b.shape(query)[1]) for x in (key, value))

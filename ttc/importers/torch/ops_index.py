@@ -24,7 +24,7 @@ Indices: TypeAlias = tuple[SSAValue | None, ...]
 
 
 def slice_(b: TorchBuilder, x: SSAValue, dim: int, start: int | None, end: int | None, step: int) -> SSAValue:
-    """Python's slice of one dimension."""
+    """Return Python's slice of one dimension."""
     if not b.spec(x).is_static:
         return _slice_of_open(b, x, axis_in(dim, b.rank(x)), start, end, step)
     size = b.shape(x)[dim]
@@ -59,7 +59,7 @@ def narrow(b: TorchBuilder, x: SSAValue, dim: int, start: int, length: int) -> S
 
 
 def select_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
-    """x with one place of a dimension replaced."""
+    """Return x with one place of a dimension replaced."""
     shape = b.shape(x)
     at = axis_in(dim, len(shape))
     start = index % shape[at]
@@ -68,7 +68,7 @@ def select_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, dim: int, ind
 
 
 def slice_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, dim: int, start: int | None, end: int | None, step: int) -> SSAValue:
-    """x with a slice replaced: by what lies before and after it, or by places where there are steps."""
+    """Return x with a slice replaced: by what lies before and after it, or by places where there are steps."""
     shape = b.shape(x)
     at = axis_in(dim, len(shape))
     taken = range(shape[at])[slice(start, end, step)]
@@ -116,7 +116,7 @@ def _strided_places(b: TorchBuilder, x: SSAValue, size: Ints, stride: Ints, offs
 
 
 def unfold(b: TorchBuilder, x: SSAValue, dim: int, size: int, step: int) -> SSAValue:
-    """Windows along a dimension, their elements last."""
+    """Return windows along a dimension, their elements last."""
     shape = b.shape(x)
     if not shape:
         return b.reshape(x, size)
@@ -156,7 +156,7 @@ def diagonal(b: TorchBuilder, x: SSAValue, offset: int, dim1: int, dim2: int) ->
 
 
 def diagonal_scatter(b: TorchBuilder, x: SSAValue, source: SSAValue, offset: int, dim1: int, dim2: int) -> SSAValue:
-    """x with a diagonal replaced."""
+    """Return x with a diagonal replaced."""
     matrices, perm = _matrices(b, x, dim1, dim2)
     rows, columns, *rest = b.shape(matrices)
     places = _diagonal_places(rows, columns, offset)
@@ -194,7 +194,7 @@ def take(b: TorchBuilder, x: SSAValue, index: SSAValue) -> SSAValue:
 
 
 def placed(b: TorchBuilder, indices: Indices) -> Indices:
-    """Return indices as integers, a mask that is known as the places of what is true in it.  Raises Unsupported."""
+    """Return indices as integers, a known mask as the places of its true elements. Raises Unsupported."""
     found: list[SSAValue | None] = []
     for index in indices:
         if index is None or b.dtype(index) not in (BOOL, np.dtype(np.uint8)):
@@ -208,7 +208,9 @@ def placed(b: TorchBuilder, indices: Indices) -> Indices:
 
 
 def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
-    """numpy's: indexed dimensions are replaced by those of the indices, where the first of them is, or in front if they are apart."""
+    """Index as numpy does: indexed dimensions are replaced by those of the indices, where the first of them is, or in front if they are
+    apart.
+    """
     if len(indices) == 1 and indices[0] is not None and b.dtype(indices[0]) == BOOL and b.known(indices[0]) is None:
         return masked(b, x, indices[0])
     places = placed(b, indices)
@@ -232,7 +234,7 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
 
 
 def joined_indices(b: TorchBuilder, values: list[SSAValue]) -> SSAValue:
-    """[..., k]: the indices broadcast to one shape, side by side."""
+    """Return [..., k]: the indices broadcast to one shape, side by side."""
     if len({b.spec(v).shape for v in values}) == 1:
         rank = b.rank(values[0])
         return b.nn("concat", *(with_axes(b, b.cast(v, INT64), (rank,)) for v in values), axis=rank)
@@ -242,7 +244,7 @@ def joined_indices(b: TorchBuilder, values: list[SSAValue]) -> SSAValue:
 
 
 def masked(b: TorchBuilder, x: SSAValue, mask: SSAValue) -> SSAValue:
-    """Slices of x, which the mask's dimensions lead, where it is true: as many as the data decides."""
+    """Return slices of x, which the mask's dimensions lead, where the mask is true: as many as the data decides."""
     if b.rank(mask) == 1:
         return b.nn("compress", x, mask, axis=0)
     shape, lead = b.shape(x), b.shape(mask)

@@ -33,7 +33,7 @@ def _identity(b: TorchBuilder, x: SSAValue, size: int) -> SSAValue:
 
 
 def solved(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool = True) -> SSAValue:
-    """y with a y = x, or y a = x; leading dimensions broadcast."""
+    """Return y with a y = x, or y a = x; leading dimensions broadcast."""
     if not left:
         return transpose_matrix(b, solved(b, transpose_matrix(b, a), transpose_matrix(b, x)))
     lead = np.broadcast_shapes(b.shape(a)[:-2], b.shape(x)[:-2])
@@ -42,7 +42,7 @@ def solved(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool = True) -> S
 
 
 def solve_ex(b: TorchBuilder, a: SSAValue, x: SSAValue, *, left: bool, check_errors: bool) -> tuple[SSAValue | None, ...]:
-    """Return a vector, or vectors of a batch, as x has no second dimension."""
+    """Solve equations for a vector or matrices; x is a vector, or vectors of a batch, where it has no second dimension."""
     vector = b.rank(x) == 1 or (b.rank(x) == b.rank(a) - 1 and b.shape(x) == b.shape(a)[:-1])
     column = b.reshape(x, *b.shape(x), 1) if vector else x
     found = solved(b, a, column, left=left)
@@ -59,7 +59,7 @@ def inv_ex(b: TorchBuilder, x: SSAValue, *, check_errors: bool) -> tuple[SSAValu
 
 
 def cholesky(b: TorchBuilder, x: SSAValue, upper: bool) -> SSAValue:
-    """The lower factor, or the upper one, of which the lower triangle of x is not read."""
+    """Return the lower factor, or the upper one, of which the lower triangle of x is not read."""
     return transpose_matrix(b, b.nn("cholesky", transpose_matrix(b, x))) if upper else b.nn("cholesky", x)
 
 
@@ -93,7 +93,7 @@ def solve_triangular(b: TorchBuilder, a: SSAValue, x: SSAValue, *, upper: bool, 
 
 
 def triangular_solve(b: TorchBuilder, x: SSAValue, a: SSAValue, upper: bool, transpose: bool, unit: bool) -> tuple[SSAValue, SSAValue]:
-    """With the matrix beside the solution."""
+    """Return the solution, and the matrix."""
     matrix = _triangular(b, a, upper, unit)
     found = solved(b, transpose_matrix(b, matrix) if transpose else matrix, x)
     lead = b.shape(found)[:-2]
@@ -136,7 +136,7 @@ def _exchanged(b: TorchBuilder, pivots: SSAValue, rows: int) -> SSAValue:
 
 
 def lu_unpack(b: TorchBuilder, lu: SSAValue, pivots: SSAValue, data: bool, unpack_pivots: bool) -> tuple[SSAValue, ...]:
-    """P, L and U; empty where they are not asked for."""
+    """Return P, L and U; empty where they are not asked for."""
     empty = b.constant(np.zeros(0, b.dtype(lu)))
     lower, upper = _unpacked(b, lu) if data else (empty, empty)
     order = b.cast(_exchanged(b, pivots, b.shape(lu)[-2]), b.dtype(lu)) if unpack_pivots else empty
@@ -151,7 +151,7 @@ def lu(b: TorchBuilder, x: SSAValue, *, pivot: bool) -> tuple[SSAValue, ...]:
 
 
 def lu_solve(b: TorchBuilder, factors: SSAValue, pivots: SSAValue, x: SSAValue, *, left: bool, adjoint: bool) -> SSAValue:
-    """By the matrix that the factors are of."""
+    """Solve by the matrix whose factors are given."""
     lower, upper = _unpacked(b, factors)
     order = b.cast(_exchanged(b, pivots, b.shape(factors)[-2]), b.dtype(factors))
     matrix = matmul(b, order, matmul(b, lower, upper))
@@ -171,7 +171,7 @@ def det(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue | None, ...]:
 
 
 def slogdet(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, ...]:
-    """Sign, and logarithm of the magnitude: of the diagonal of the upper factor."""
+    """Return sign, and logarithm of the magnitude: of the diagonal of the upper factor."""
     factors, pivots = b.nn_all("lu", x)
     values = diagonal(b, factors, 0, -2, -1)
     axes = (b.rank(values) - 1,)
@@ -259,7 +259,7 @@ def householder_product(b: TorchBuilder, vectors: SSAValue, tau: SSAValue) -> SS
 
 
 def ormqr(b: TorchBuilder, vectors: SSAValue, tau: SSAValue, x: SSAValue, left: bool, transpose: bool) -> SSAValue:
-    """Q x or x Q, for Q the product of the reflections, or its transpose."""
+    """Return Q x or x Q, for Q the product of the reflections, or its transpose."""
     if left:
         return _reflected(b, vectors, tau, x, transpose=transpose)
     return transpose_matrix(b, _reflected(b, vectors, tau, transpose_matrix(b, x), transpose=not transpose))

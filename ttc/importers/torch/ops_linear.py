@@ -14,12 +14,12 @@ from ttc.importers.torch.tables import Rows
 
 
 def product(b: TorchBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """x @ y, of any ranks."""
+    """Return x @ y, of any ranks."""
     return matmul(b, x, y)
 
 
 def linear(b: TorchBuilder, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
-    """x[..., i] with weight[o, i] and bias[o]; a weight of rank 1 is a row whose dimension the result lacks."""
+    """Return x[..., i] times weight[o, i] transposed, plus bias[o]; a weight of rank 1 is a row whose dimension the result lacks."""
     if b.rank(weight) == 1:
         found = matmul(b, x, weight)
         return found if bias is None else b.nn("add", found, bias)
@@ -38,7 +38,7 @@ def _added(b: TorchBuilder, x: SSAValue, found: SSAValue, beta: float, alpha: fl
 
 
 def addmm(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
-    """beta x + alpha left @ right; a row as x is the product's bias."""
+    """Return beta x + alpha left @ right; a row as x is the product's bias."""
     bias = (b.shape(right)[-1],)
     if beta == alpha == 1 and b.shape(x) in (bias, (1, *bias)) and b.dtype(x).kind in "fV":
         return b.nn("matmul", left, right, b.reshape(x, *bias), transpose_a=False, transpose_b=False)
@@ -46,12 +46,12 @@ def addmm(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta
 
 
 def add_product(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
-    """beta x + alpha left @ right, of batches or with a vector."""
+    """Return beta x + alpha left @ right, of batches or with a vector."""
     return _added(b, x, matmul(b, left, right), beta, alpha)
 
 
 def addbmm(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta: float, alpha: float) -> SSAValue:
-    """beta x + alpha times the sum of the batch's products."""
+    """Return beta x + alpha times the sum of the batch's products."""
     return _added(b, x, b.nn("reduce_sum", matmul(b, left, right), axes=(0,), keepdims=False), beta, alpha)
 
 
@@ -60,12 +60,12 @@ def addr(b: TorchBuilder, x: SSAValue, left: SSAValue, right: SSAValue, *, beta:
 
 
 def outer(b: TorchBuilder, left: SSAValue, right: SSAValue) -> SSAValue:
-    """In the dtype that both promote to."""
+    """Return the outer product in the dtype that both vectors promote to."""
     return binary("mul", "and")(b, b.reshape(left, b.spec(left).elements, 1), right)
 
 
 def einsum(b: TorchBuilder, equation: str, tensors: tuple[SSAValue, ...], *, path: tuple[int, ...] | None) -> SSAValue:
-    """In the order of the operands, whatever the path."""
+    """Return an einsum in the order of the operands, whatever the path."""
     return joined(b, tensors, equation)
 
 
@@ -91,7 +91,7 @@ def trilinear(
 def grouped_product(
     b: TorchBuilder, x: SSAValue, y: SSAValue, ends: SSAValue | None, bias: SSAValue | None = None, out_dtype: np.dtype | None = None
 ) -> SSAValue:
-    """x[r, i] @ y[g, i, o] with the matrix g of the group that row r lies in; rows after the last end are 0.  ends: [g], rising."""
+    """Return x[r, i] @ y[g, i, o] with the matrix g of the group that row r lies in; rows after the last end are 0.  ends: [g], rising."""
     if ends is None and b.rank(x) == b.rank(y) == 3 and bias is None:
         found = matmul(b, x, y)
         return found if out_dtype is None else b.cast(found, out_dtype)

@@ -45,13 +45,13 @@ def _with_statistics(b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, m
 def batch_norm_inference(
     b: TorchBuilder, x: SSAValue, weight: Maybe, bias: Maybe, mean: SSAValue, var: SSAValue, momentum: float, eps: float
 ) -> tuple[Maybe, ...]:
-    """Per channel, the dimension 1, by running statistics; what it saves for training is empty."""
+    """Normalize per channel, the dimension 1, by running statistics; what is saved for training is empty."""
     empty = b.constant(np.zeros(0, np.float32)) if any(b.outputs[1:]) else None
     return _with_statistics(b, x, weight, bias, mean, var, eps), empty, empty
 
 
 def batch_statistics(b: TorchBuilder, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Mean and variance (over n) of each channel."""
+    """Return mean and variance (over n) of each channel."""
     axes = (0, *range(2, b.rank(x)))
     mean = b.nn("reduce_mean", x, axes=axes, keepdims=True)
     centred = b.nn("sub", x, mean)
@@ -90,7 +90,7 @@ def batch_norm_functional(
     momentum: float,
     eps: float,
 ) -> tuple[Maybe, ...]:
-    """With the new running statistics; the variance of these is that of a sample."""
+    """Normalize, and return the new running statistics, too; the variance of these is that of a sample."""
     if not training:
         return *batch_norm_inference(b, x, weight, bias, mean, var, momentum, eps), mean, var
     if b.dtype(x) in _NARROW:
@@ -145,7 +145,7 @@ def layer_norm(
 def native_layer_norm(
     b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, bias: Maybe, eps: float
 ) -> tuple[Maybe, ...]:
-    """With mean and 1 / deviation, if they are read."""
+    """Normalize, and return mean and 1 / deviation, if they are read."""
     y = layer_norm(b, x, normalized, weight, bias, eps)
     axes = tuple(range(b.rank(x) - len(normalized), b.rank(x)))
     return y, *(_statistics(b, x, axes, eps) if any(b.outputs[1:]) else (None, None))
@@ -159,7 +159,7 @@ def _statistics(b: TorchBuilder, x: SSAValue, axes: tuple[int, ...], eps: float)
 
 
 def group_norm(b: TorchBuilder, x: SSAValue, groups: int, weight: Maybe, bias: Maybe, eps: float, cudnn_enabled: bool = True) -> SSAValue:
-    """x[n, c, ...] normalised over c / groups channels at a time, then scaled by channel."""
+    """Return x[n, c, ...] normalized over c / groups channels at a time, then scaled by channel."""
     return grouped_norm(b, x, groups, weight, bias, eps)
 
 
@@ -185,7 +185,7 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> SSAValue:
-    """x[n, c, ...] normalised over all but n and c, then scaled by channel."""
+    """Return x[n, c, ...] normalized over all dimensions but n and c, then scaled by channel."""
     if not use_input_stats and mean is not None and var is not None:
         return _with_statistics(b, x, weight, bias, mean, var, eps)
     if mean is not None and use_input_stats:
@@ -194,7 +194,7 @@ def instance_norm(
 
 
 def rms_norm(b: TorchBuilder, x: SSAValue, normalized: tuple[int, ...], weight: Maybe, eps: float | None) -> SSAValue:
-    """Over the last dimensions; without an eps by the smallest step of the dtype."""
+    """Normalize over the last dimensions; without an eps by the smallest step of the dtype."""
     small = float(ml_dtypes.finfo(b.dtype(x)).eps) if eps is None else float(eps)
     scale = b.nn("expand", b.scalar(1, x), shape=tuple(normalized)) if weight is None else b.cast(weight, b.dtype(x))
     return b.nn("rms_norm", x, scale, axis=b.rank(x) - len(normalized), eps=small)

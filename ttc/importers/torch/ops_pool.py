@@ -43,7 +43,7 @@ def max_pool(rank: int) -> Row:
 
 
 def max_pool_with_indices(rank: int) -> Row:
-    """Places count within an image."""
+    """Return maxima, and their places, which count within an image."""
 
     def row(b: TorchBuilder, x: SSAValue, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool) -> tuple[Any, ...]:
         x, back = _batched(b, x, rank)
@@ -60,7 +60,7 @@ def max_pool_with_indices(rank: int) -> Row:
 def max_pool_backward(
     b: TorchBuilder, dy: SSAValue, x: SSAValue, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool
 ) -> SSAValue:
-    """Each gradient is added where its maximum was, which is found again."""
+    """Return the gradient of a max pool: each one is added where its maximum was, which is found again."""
     x, back = _batched(b, x, 2)
     dy, _ = _batched(b, dy, 2)
     attrs = pool_attrs(_window(b, x, 2, kernel, stride, padding, dilation), int(ceil))
@@ -69,7 +69,7 @@ def max_pool_backward(
 
 
 def avg_pool(rank: int) -> Row:
-    """Means, or sums over a divisor: windows that ceil_mode lets reach out have as many elements as the others then."""
+    """Return means, or sums over a divisor: windows that ceil_mode lets reach out have as many elements as the others then."""
 
     def row(
         b: TorchBuilder,
@@ -89,7 +89,9 @@ def avg_pool(rank: int) -> Row:
 
 
 def adaptive_avg_pool(rank: int) -> Row:
-    """Windows of equal size are a pool, of different sizes products with matrices of shares, dimension by dimension."""
+    """Return means of windows: those of equal size are a pool, of different sizes products with matrices of shares, dimension by
+    dimension.
+    """
 
     def row(b: TorchBuilder, x: SSAValue, output_size: Ints) -> SSAValue:
         x, back = _batched(b, x, rank)
@@ -134,7 +136,7 @@ def _averaged(b: TorchBuilder, x: SSAValue, axis: int, size: int, want: int) -> 
 
 
 def adaptive_max_pool(rank: int) -> Row:
-    """With places that count within an image."""
+    """Return maxima, with places that count within an image."""
 
     def row(b: TorchBuilder, x: SSAValue, output_size: Ints) -> tuple[Any, ...]:
         x, back = _batched(b, x, rank)
@@ -153,7 +155,7 @@ def adaptive_max_pool(rank: int) -> Row:
 
 
 def adaptive_places(sizes: Ints, wanted: Ints) -> np.ndarray:
-    """[windows, taps]: place in the flattened image of each tap of each window; -1 where a window has fewer.  Raises Unsupported."""
+    """Return [windows, taps]: place in the flattened image of each tap of each window; -1 where a window has fewer. Raises Unsupported."""
     found = np.zeros((1, 1), np.int64)
     for size, want in zip(sizes, wanted, strict=True):
         bounds = _bounds(size, want)

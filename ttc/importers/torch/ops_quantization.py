@@ -15,7 +15,7 @@ _CODES = tuple(np.dtype(t) for t in (np.int8, np.uint8, np.int16, np.uint16, np.
 
 
 def quantize(b: TorchBuilder, x: SSAValue, scale: Operand, zero: Operand, low: int, high: int, dtype: np.dtype) -> SSAValue:
-    """round(x / scale) + zero, within the limits.  scale, zero: numbers, or values that broadcast with x."""
+    """Return round(x / scale) + zero, within the limits.  scale, zero: numbers, or values that broadcast with x."""
     if dtype not in _CODES:
         raise Unsupported(f"quantization to {dtype}")
     real = b.dtype(x) if b.dtype(x).kind in "fV" else np.dtype(np.float32)
@@ -30,7 +30,7 @@ def quantize(b: TorchBuilder, x: SSAValue, scale: Operand, zero: Operand, low: i
 def dequantize(
     b: TorchBuilder, x: SSAValue, scale: Operand, zero: Operand | None, low: int, high: int, dtype: np.dtype, *, out_dtype: np.dtype | None
 ) -> SSAValue:
-    """(x - zero) scale, in float32 unless out_dtype says otherwise."""
+    """Return (x - zero) scale, in float32 unless out_dtype says otherwise."""
     if b.dtype(x) not in _CODES:
         raise Unsupported(f"quantized numbers in {b.dtype(x)}")
     real = out_dtype or np.dtype(np.float32)
@@ -40,7 +40,7 @@ def dequantize(
 def quantize_channels(
     b: TorchBuilder, x: SSAValue, scales: SSAValue, zeros: SSAValue, axis: int, low: int, high: int, dtype: np.dtype
 ) -> SSAValue:
-    """With a scale and a zero for each place of an axis."""
+    """Quantize with a scale and a zero for each place of an axis."""
     return quantize(b, x, _along(b, scales, x, axis), _along(b, zeros, x, axis), low, high, dtype)
 
 
@@ -67,7 +67,7 @@ def _along(b: TorchBuilder, values: SSAValue, x: SSAValue, axis: int) -> SSAValu
 
 
 def fake_quantize(b: TorchBuilder, x: SSAValue, scale: Operand, zero: Operand, low: int, high: int) -> tuple[SSAValue, SSAValue]:
-    """(clip(round(x / scale + zero)) - zero) scale, in x's dtype; and where nothing was clipped."""
+    """Return (clip(round(x / scale + zero)) - zero) scale, in x's dtype; and where nothing was clipped."""
     scale, zero = (b.operand(v, b.dtype(x)) for v in (scale, zero))
     steps = b.nn("mul", x, b.nn("div", b.scalar(1, x), scale))
     code = b.nn("round", b.nn("add", steps, zero))
@@ -86,7 +86,7 @@ def fake_quantize_channels(
 def fake_quantize_switched(
     b: TorchBuilder, x: SSAValue, scale: SSAValue, zero: SSAValue, enabled: SSAValue, low: int, high: int
 ) -> tuple[SSAValue, SSAValue]:
-    """x itself where it is not enabled."""
+    """Return a fake quantization, and x itself where it is not enabled."""
     scale, zero, enabled = (b.reshape(v) for v in (scale, zero, enabled))
     on = b.nn("not_equal", enabled, b.scalar(0, enabled))
     y, inside = fake_quantize(b, x, scale, zero, low, high)

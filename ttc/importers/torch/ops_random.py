@@ -18,7 +18,7 @@ from ttc.importers.torch.builder import TorchBuilder
 from ttc.importers.torch.tables import Rows
 
 NEGATIVE = -1.7580993408473766
-"""What SELU gives for the least of inputs, which alpha dropout writes over what it drops."""
+"""The value of SELU for the least of inputs, which alpha dropout writes over what it drops."""
 
 
 def dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
@@ -30,7 +30,7 @@ def dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
 
 
 def feature_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
-    """x[n, c, ...] with whole channels dropped."""
+    """Return x[n, c, ...] with whole channels dropped."""
     if not train or p in (0, 1):
         return dropout(b, x, p, train)
     return b.nn("mul", x, _Drawn(b, x, channels(b, x), p).chosen(0, 1 / (1 - p), evaluated=1))
@@ -42,7 +42,7 @@ def alpha_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAVal
 
 
 def feature_alpha_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool) -> SSAValue:
-    """Alpha dropout of whole channels of x[n, c, ...]."""
+    """Return x[n, c, ...] under alpha dropout of whole channels."""
     return _alpha(b, x, p, train, channels(b, x))
 
 
@@ -56,7 +56,7 @@ def _alpha(b: TorchBuilder, x: SSAValue, p: float, train: bool, shape: tuple[int
 
 
 def bernoulli(b: TorchBuilder, x: SSAValue, p: float) -> SSAValue:
-    """Ones with probability p, of the dtype and shape of x, else zeros; in evaluation all are p."""
+    """Return ones with probability p, of the dtype and shape of x, else zeros; in evaluation all are p."""
     if p in (0, 1):
         return filled(b, float(p), x)
     return _Drawn(b, x, b.shape(x), 1 - p).chosen(0, 1, evaluated=p)
@@ -91,7 +91,7 @@ class _Drawn:
 
 
 def native_dropout(b: TorchBuilder, x: SSAValue, p: float, train: bool | None) -> tuple[SSAValue, SSAValue]:
-    """With the mask of what is kept."""
+    """Return a dropout, and the mask of what is kept."""
     kept = train is False or p == 0
     y = dropout(b, x, p, not kept)
     if not kept and 0 < p < 1 and len(b.outputs) > 1 and b.outputs[1]:

@@ -23,9 +23,9 @@ class _Kind(NamedTuple):
 
 
 LSTM = _Kind("lstm", (0, 3, 1, 2), ("sigmoid", "tanh", "tanh"), {"input_forget": False})
-"""PyTorch stacks input, forget, new, output; nn input, output, forget, new."""
+"""The order of gates for nn: PyTorch stacks input, forget, new, output; nn input, output, forget, new."""
 GRU = _Kind("gru", (1, 0, 2), ("sigmoid", "tanh"), {"linear_before_reset": True})
-"""PyTorch stacks reset, update, new; nn update, reset, new."""
+"""The order of gates for nn: PyTorch stacks reset, update, new; nn update, reset, new."""
 RNN_TANH = _Kind("rnn", (0,), ("tanh",), {})
 RNN_RELU = _Kind("rnn", (0,), ("relu",), {})
 

@@ -110,7 +110,7 @@ def count_nonzero(b: TorchBuilder, x: SSAValue, dim: Dims) -> SSAValue:
 
 
 def variance_mean(b: TorchBuilder, x: SSAValue, dim: Dims, *, correction: float | None, keepdim: bool) -> tuple[SSAValue, SSAValue]:
-    """The sum of squares around the mean, over the count less the correction (default 1)."""
+    """Return the sum of squares around the mean, over the count less the correction (default 1), and the mean."""
     axes = axes_of(b, x, dim)
     count = int(np.prod([b.shape(x)[a] for a in axes]))
     divisor = max(count - (1 if correction is None else correction), 0)
@@ -134,7 +134,7 @@ def deviation_mean(b: TorchBuilder, x: SSAValue, dim: Dims, *, correction: float
 
 
 def vector_norm(b: TorchBuilder, x: SSAValue, order: float, dim: Dims, keepdim: bool, *, dtype: Any = None) -> SSAValue:
-    """(sum |x|^order)^(1 / order); 0: how many are not 0; infinite: the largest or smallest magnitude."""
+    """Return (sum |x|^order)^(1 / order); 0: how many are not 0; infinite: the largest or smallest magnitude."""
     x = floating(b, x) if dtype is None else b.cast(x, dtype)
     attrs = {"axes": axes_of(b, x, dim), "keepdims": keepdim}
     if order == 2:
@@ -167,7 +167,9 @@ def _power(b: TorchBuilder, x: SSAValue, exponent: float) -> SSAValue:
 
 
 def logsumexp(b: TorchBuilder, x: SSAValue, dim: Dims, keepdim: bool) -> SSAValue:
-    """With the maximum taken out, so that exp does not overflow; a maximum that is not finite stays in."""
+    """Return the logarithm of a sum of e^x, with the maximum taken out, so that exp does not overflow; a maximum that is not finite stays
+    in.
+    """
     x = floating(b, x)
     axes = axes_of(b, x, dim)
     if any(b.shape(x)[a] == 0 for a in axes):
@@ -185,13 +187,13 @@ def distance(b: TorchBuilder, x: SSAValue, y: SSAValue, order: float) -> SSAValu
 
 
 def cdist(b: TorchBuilder, x: SSAValue, y: SSAValue, order: float, compute_mode: int | None) -> SSAValue:
-    """Norms of the differences between each row of x and each of y."""
+    """Return norms of the differences between each row of x and each of y."""
     rows, columns = (b.reshape(v, *b.shape(v)[:-2], *s, b.shape(v)[-1]) for v, s in ((x, (b.shape(x)[-2], 1)), (y, (1, b.shape(y)[-2]))))
     return vector_norm(b, b.nn("sub", rows, columns), order, -1, False)
 
 
 def pdist(b: TorchBuilder, x: SSAValue, order: float) -> SSAValue:
-    """Norms of the differences between each row and those after it."""
+    """Return norms of the differences between each row and those after it."""
     rows = b.shape(x)[0]
     if rows > 1 << 11:
         raise Unsupported(f"{rows} rows")

@@ -20,7 +20,7 @@ REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "mul
 
 
 def index_put(b: TorchBuilder, x: SSAValue, indices: Indices, values: SSAValue, accumulate: bool, *_unsafe: bool) -> SSAValue:
-    """x[indices] = values, or += : with the indexed dimensions in front, where index tuples write slices.
+    """Write x[indices] = values, or += : with the indexed dimensions in front, where index tuples write slices.
 
     Places in one dimension behind others are written where they are, as in caches of attention: x is not turned.
     """
@@ -105,7 +105,7 @@ def _scattered(b: TorchBuilder, x: SSAValue, dim: int, indices: SSAValue, update
 
 
 def scatter(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, source: Operand, *, reduce: str | None = None) -> SSAValue:
-    """Writes elements, or one number, at places."""
+    """Write elements, or one number, at places."""
     if not isinstance(source, SSAValue):
         number = b.operand(source, b.dtype(x))
         source = number if not b.shape(index) else b.nn("expand", number, shape=b.shape(index))
@@ -196,7 +196,7 @@ def index_fill(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, value: O
 
 
 def put(b: TorchBuilder, x: SSAValue, index: SSAValue, source: SSAValue, accumulate: bool) -> SSAValue:
-    """Writes at places of the flattened x."""
+    """Write at places of the flattened x."""
     count = b.spec(index).elements
     places = b.reshape(b.cast(index, INT64), count, 1)
     flat, values = b.reshape(x, b.spec(x).elements), b.reshape(source, count)

@@ -21,7 +21,7 @@ def _maybe(b: TorchBuilder, value: SSAValue, wanted: bool) -> SSAValue:
 
 
 def unique(b: TorchBuilder, x: SSAValue, ordered: bool, inverse: bool, counts: bool) -> tuple[SSAValue, ...]:
-    """Different elements in rising order; for each of x its number; how often each appears."""
+    """Return different elements in rising order; for each of x its number; how often each appears."""
     values, _, places, often = b.nn_all("unique", b.reshape(x, b.spec(x).elements), sorted=True, axis=None)
     return values, _maybe(b, b.reshape(places, *b.shape(x)), inverse), _maybe(b, often, counts)
 
@@ -33,7 +33,7 @@ def unique_dim(b: TorchBuilder, x: SSAValue, dim: int, ordered: bool, inverse: b
 
 
 def unique_consecutive(b: TorchBuilder, x: SSAValue, inverse: bool, counts: bool, dim: int | None) -> tuple[SSAValue, ...]:
-    """Slices that differ from the one before: their numbers count the changes up to each."""
+    """Return slices that differ from the one before: their numbers count the changes up to each."""
     shape = b.shape(x)
     line = b.reshape(x, b.spec(x).elements) if dim is None else x
     at = 0 if dim is None else dim % len(shape)
@@ -56,7 +56,7 @@ def unique_consecutive(b: TorchBuilder, x: SSAValue, inverse: bool, counts: bool
 
 
 def nonzero_static(b: TorchBuilder, x: SSAValue, *, size: int, fill_value: int) -> SSAValue:
-    """[size, rank]: places of what is not 0, the first ones; filled up where there are fewer: each by its rank among the others."""
+    """Return [size, rank]: places of what is not 0, the first ones; filled up where there are fewer: each by its rank among the others."""
     count, rank = b.spec(x).elements, b.rank(x)
     if not count or not rank:
         return b.constant(np.full((size, rank), fill_value, np.int64))
@@ -108,7 +108,7 @@ def segment_reduce(
     unsafe: bool,
     initial: float | None,
 ) -> SSAValue:
-    """Pieces along a dimension, of given lengths or between offsets, each combined with the initial value: means divide that too."""
+    """Combine pieces along a dimension, of given lengths or between offsets, with the initial value, which means divide, too."""
     lead, (size, *rest) = b.shape(x)[:axis], b.shape(x)[axis:]
     ends = lengths if lengths is not None else offsets
     if ends is None or indices is not None or reduce not in NEUTRAL or b.shape(ends)[:-1] != lead:
@@ -152,7 +152,9 @@ def embedding_bag(
     include_last: bool,
     padding_idx: int,
 ) -> tuple[Any, ...]:
-    """Sums, means or maxima of the rows between offsets: of which bag each index is says how many offsets are not above its place."""
+    """Return sums, means or maxima of the rows between offsets: the bag of an index is the number of offsets that are not above its
+    place.
+    """
     bags = b.spec(offsets).elements - int(include_last)
     count, width = b.spec(indices).elements, b.shape(weight)[-1]
     if bags * count * (width if mode == 2 else 1) > MAX_ELEMENTS or any(b.outputs[1:]) or not count:

@@ -33,14 +33,14 @@ def stopped(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def converted(b: TorchBuilder, x: SSAValue, dtype: np.dtype | None, *_arguments: Any, **_options: Any) -> SSAValue | ComplexTensor:
-    """In another dtype, which may be complex."""
+    """Convert to another dtype, which may be complex."""
     if dtype is not None and dtype.kind == "c":
         return as_complex(b, b.cast(x, np.dtype(f"f{dtype.itemsize // 2}")))
     return x if dtype is None else cast(b, x, dtype)
 
 
 def cast(b: TorchBuilder, x: SSAValue, dtype: np.dtype) -> SSAValue:
-    """In another dtype, as nn.cast gives it; floating point becomes unsigned through signed integers, so that negative numbers wrap."""
+    """Convert to another dtype, as nn.cast does; floating point becomes unsigned through signed integers, so that negative numbers wrap."""
     if dtype.kind == "u" and b.dtype(x).kind in "fV":
         x = b.cast(x, np.dtype(np.int64))
     return b.cast(x, dtype)
@@ -83,7 +83,7 @@ def view_dtype(b: TorchBuilder, x: SSAValue, dtype: np.dtype) -> SSAValue:
 
 
 def permute(b: TorchBuilder, x: SSAValue, dims: Ints) -> SSAValue:
-    """Dimension i of the result is dimension dims[i]."""
+    """Permute dimensions: dimension i of the result is dimension dims[i]."""
     return b.nn("transpose", x, perm=tuple(d % len(dims) for d in dims)) if dims else x
 
 
@@ -105,7 +105,7 @@ def reverse_dimensions(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def movedim(b: TorchBuilder, x: SSAValue, source: Ints | int, destination: Ints | int) -> SSAValue:
-    """Dimensions source at the places destination, the others in order."""
+    """Move dimensions from `source` to `destination`, the others in order."""
     rank = b.rank(x)
     taken, put = ([axis_in(v, rank) for v in (vs if isinstance(vs, tuple) else (vs,))] for vs in (source, destination))
     rest = iter(d for d in range(rank) if d not in taken)
@@ -130,7 +130,7 @@ def broadcast_tensors(b: TorchBuilder, tensors: Sequence[SSAValue]) -> tuple[SSA
 
 
 def squeeze(b: TorchBuilder, x: SSAValue, dim: Ints | int | None = None) -> SSAValue:
-    """Without dimensions of size 1: those named, or all."""
+    """Drop dimensions of size 1: those named, or all."""
     shape = b.shape(x)
     if not shape:
         return x
@@ -143,7 +143,7 @@ def unsqueeze(b: TorchBuilder, x: SSAValue, dim: int) -> SSAValue:
 
 
 def flatten(b: TorchBuilder, x: SSAValue, start: int, end: int) -> SSAValue:
-    """Dimensions start to end, both included, as one."""
+    """Join dimensions start to end, both included, to one."""
     shape = b.shape(x)
     if not shape:
         return b.reshape(x, 1)
@@ -158,7 +158,7 @@ def unflatten(b: TorchBuilder, x: SSAValue, dim: int, sizes: Ints) -> SSAValue:
 
 
 def repeat(b: TorchBuilder, x: SSAValue, repeats: Ints) -> SSAValue:
-    """Whole copies side by side; more repeats than dimensions add leading ones."""
+    """Repeat whole copies side by side; more repeats than dimensions add leading ones."""
     shape = b.shape(x)
     lead = (1,) * (len(repeats) - len(shape))
     x = b.reshape(x, *lead, *shape)
@@ -180,7 +180,7 @@ def repeat_interleave(b: TorchBuilder, x: SSAValue, repeats: int, dim: int | Non
 
 
 def cat(b: TorchBuilder, tensors: Sequence[SSAValue], dim: int) -> SSAValue:
-    """In one promoted dtype; empty tensors of rank 1 are passed over."""
+    """Join tensors in one promoted dtype; empty tensors of rank 1 are passed over."""
     parts = [x for x in b.promoted(*tensors) if b.spec(x).shape != (0,)] or list(b.promoted(*tensors))[:1]
     return parts[0] if len(parts) == 1 else b.nn("concat", *parts, axis=axis_in(dim, b.rank(parts[0])))
 
@@ -204,7 +204,7 @@ def _size(b: TorchBuilder, x: SSAValue, axis: int) -> int:
 
 
 def split(b: TorchBuilder, x: SSAValue, size: int, dim: int) -> tuple[SSAValue, ...]:
-    """Into parts of that size, the last one smaller."""
+    """Split into parts of that size, the last one smaller."""
     whole = _size(b, x, dim)
     count = max(-(-whole // size), 1) if size else 1
     return _split(b, x, [min(size, whole - i * size) if size else 0 for i in range(count)], dim)
@@ -215,7 +215,7 @@ def split_with_sizes(b: TorchBuilder, x: SSAValue, sizes: Ints, dim: int) -> tup
 
 
 def chunk(b: TorchBuilder, x: SSAValue, chunks: int, dim: int) -> tuple[SSAValue, ...]:
-    """Into at most so many parts."""
+    """Split into at most so many parts."""
     return split(b, x, -(-b.shape(x)[dim] // chunks), dim)
 
 
@@ -239,7 +239,7 @@ def flip(b: TorchBuilder, x: SSAValue, dims: Ints) -> SSAValue:
 
 
 def roll(b: TorchBuilder, x: SSAValue, shifts: Ints, dims: Ints) -> SSAValue:
-    """Elements moved on, those that leave the end come in at the beginning; without dims over the flattened x."""
+    """Move elements on; those that leave the end come in at the beginning; without dims over the flattened x."""
     shape = b.shape(x)
     if not dims:
         return b.reshape(roll(b, b.reshape(x, b.spec(x).elements), shifts, (0,)), *shape)

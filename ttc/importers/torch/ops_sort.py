@@ -23,7 +23,7 @@ def _numbers(b: TorchBuilder, x: SSAValue) -> SSAValue:
 
 
 def topk(b: TorchBuilder, x: SSAValue, k: int, dim: int, largest: bool, ordered: bool) -> Pair:
-    """Unsorted results may have any order: they are sorted too."""
+    """Return the k largest or smallest; unsorted results, which may have any order, are sorted too."""
     if not b.shape(x):
         return x, b.constant(np.zeros((), np.int64))
     values, places = b.nn_all("topk", _numbers(b, x), k=k, axis=axis_in(dim, b.rank(x)), largest=largest)
@@ -149,7 +149,7 @@ def _running_extreme(op: str, *, largest: bool) -> Row:
 
 
 def logcumsumexp(b: TorchBuilder, x: SSAValue, dim: int) -> SSAValue:
-    """ln of the running sum of e^x, with the largest element taken out."""
+    """Return ln of the running sum of e^x, with the largest element taken out."""
     shape = b.shape(x)
     if not shape:
         return x
@@ -181,7 +181,7 @@ def bucketize(b: TorchBuilder, x: Operand, boundaries: SSAValue, *, out_int32: b
 def searchsorted(
     b: TorchBuilder, sequence: SSAValue, x: Operand, *, out_int32: bool, right: bool, side: str | None, sorter: SSAValue | None
 ) -> SSAValue:
-    """In the rows of sequence, or in its only one."""
+    """Search in the rows of sequence, or in its only one."""
     if sorter is not None:
         sequence = b.nn("gather_elements", sequence, sorter, axis=b.rank(sequence) - 1)
     bounds, values = b.promoted(sequence, x)

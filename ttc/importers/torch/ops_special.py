@@ -19,7 +19,7 @@ from ttc.importers.torch.formulas import FLOAT64, chebyshev, fitted, polynomial,
 from ttc.importers.torch.tables import Rows
 
 SHIFT = 8
-"""Steps of a recurrence that bring an argument to where asymptotic series hold."""
+"""The steps of a recurrence that bring an argument to where asymptotic series hold."""
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 
@@ -28,7 +28,7 @@ def _fraction(x: Formula) -> Formula:
 
 
 def lgamma(x: Formula) -> Formula:
-    """ln |gamma(x)|: Stirling's series; below 1/2 by reflection, infinite at 0, -1, -2..."""
+    """Return ln |gamma(x)|: Stirling's series; below 1/2 by reflection, infinite at 0, -1, -2..."""
     below = x < 0.5
     at = below.choose(1.0 - x, x)
     product = at
@@ -76,7 +76,7 @@ def _zeta(s: Formula, q: Formula) -> Formula:
 
 
 def zeta(s: Formula, q: Formula) -> Formula:
-    """Hurwitz zeta; of negative q for whole s, by the two series that meet at 0."""
+    """Return Hurwitz's zeta; of negative q for whole s, by the two series that meet at 0."""
     part = _fraction(q)
     even = (_fraction(s * 0.5)).equals(0.0).choose(1.0, s * 0.0 - 1.0)
     positive = q > 0.0
@@ -104,7 +104,7 @@ def polygamma(b: TorchBuilder, n: int, x: SSAValue) -> SSAValue:
 
 
 def erfinv(x: Formula) -> Formula:
-    """Winitzki's approximation, then Newton's steps."""
+    """Return the inverse of erf: Winitzki's approximation, then Newton's steps."""
     rest = (1.0 - x * x).at_least(1e-300).of("log")
     a = 0.147
     half = rest * 0.5 + 2 / (math.pi * a)
@@ -140,7 +140,7 @@ def _erfcx_fit() -> tuple[float, ...]:
 
 
 def erfcx(x: Formula) -> Formula:
-    """exp(x^2) erfc(x), a polynomial in 4 / (4 + |x|) over 1 + 2 |x|; below 0 by erfc(-x) = 2 - erfc(x)."""
+    """Return exp(x^2) erfc(x), a polynomial in 4 / (4 + |x|) over 1 + 2 |x|; below 0 by erfc(-x) = 2 - erfc(x)."""
     size = (x < 0.0).choose(-x, x)  # that of abs has no slope at 0
     found = chebyshev(4 / (size + 4.0), 0, 1, _erfcx_fit()) / (1 + size * 2.0)
     below = x.at_most(0.0)  # exp(x^2) of large x is infinite, and its gradient times 0 is no number
@@ -179,7 +179,7 @@ def _i_fits(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def scaled_i(order: int, x: Formula) -> Formula:
-    """exp(-|x|) I(x): polynomials in |x| up to 8, in 8 / |x| beyond."""
+    """Return exp(-|x|) I(x): polynomials in |x| up to 8, in 8 / |x| beyond."""
     near, far = _i_fits(order)
     size = abs(x) if order == 0 else (x < 0.0).choose(-x, x)  # that of order 1 has slope 1/2 at 0
     large = size.at_least(8.0)
@@ -204,7 +204,7 @@ def _k_fits(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def bessel_k(order: int, x: Formula, *, scaled: bool) -> Formula:
-    """K(x), or exp(x) K(x): for x up to 2 with the logarithm of x taken out, beyond it a polynomial in 2 / x."""
+    """Return K(x), or exp(x) K(x): for x up to 2 with the logarithm of x taken out, beyond it a polynomial in 2 / x."""
     near, far = _k_fits(order)
     small, large = x.at_most(2.0).at_least(0.001), x.at_least(2.0)
     smooth = chebyshev(small, 0.001, 2, near)

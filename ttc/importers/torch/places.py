@@ -35,6 +35,6 @@ def _is_of_a_program(file: str) -> bool:
 
 
 def module_path(path: str) -> str:
-    """`encoder.layer.0` of `L['self'].encoder.layer.0` and of plain paths; empty for the outermost module."""
+    """Return the path of a module: `encoder.layer.0` of `L['self'].encoder.layer.0` and of plain paths; empty for the outermost module."""
     plain = re.sub(r"\[['\"]?([^'\"\]]*)['\"]?\]", r".\1", path).removeprefix("L.self").removeprefix(".")
     return "" if plain.startswith("_empty_nn_module_stack") else plain

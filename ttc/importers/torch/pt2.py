@@ -30,7 +30,7 @@ _VERIFIERS = ("TRAINING", "ATEN")
 
 
 def read_program(archive: Zipped, root: str) -> ExportedProgram:
-    """Read the program of an archive, which holds one alone.
+    """Read the only program of an archive.
 
     root: its folder, with a slash.
     Raises: E0202 (unsupported ops, pickled content, several programs), E0203.

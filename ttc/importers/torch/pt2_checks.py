@@ -69,19 +69,19 @@ def clean_graph(graph: schema.Graph, misses: Misses, depth: int = 0) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises E0203 unless it can be a name in a program."""
+    """Raises E0203 unless the text can be a name in a program."""
     if len(name) > MAX_NAME or _NAME.fullmatch(name) is None or keyword.iskeyword(name):
         raise Error("E0203", f"'{name[:80]}' is no name of a value")
 
 
 def check_path(name: str) -> None:
-    """Raises E0203 unless it can be the path of a parameter or module."""
+    """Raises E0203 unless the text can be the path of a parameter or module."""
     if len(name) > MAX_NAME or _PATH.fullmatch(name) is None:
         raise Error("E0203", f"'{name[:80]}' is no path of a parameter or module")
 
 
 def clean_tensor(meta: schema.TensorMeta) -> None:
-    """A tensor's type: sizes that it can have, on the CPU.  Raises E0203."""
+    """Check a tensor's type: sizes that it can have, on the CPU. Raises E0203."""
     if meta.layout != _STRIDED or len(meta.sizes) > MAX_RANK or len(meta.strides) != len(meta.sizes):
         raise Error("E0203", "a tensor is sparse, of more dimensions than there may be, or its strides do not fit its sizes")
     elements = 1

@@ -39,7 +39,7 @@ def check_expression(text: str) -> None:
 
 
 def check_symbol(name: str) -> None:
-    """Raises E0203 unless it is a symbol as PyTorch names them."""
+    """Raises E0203 unless the text is a symbol as PyTorch names them."""
     if SYMBOL.fullmatch(name) is None:
         raise Error("E0203", f"'{name[:80]}' is no symbol of a size")
 

@@ -22,7 +22,7 @@ MAX_DEPTH = 128
 
 
 def parsed(data: bytes, what: str) -> Any:
-    """JSON text as Python values.  Raises E0203: not JSON, nested too deep, a key twice, a number too long."""
+    """Return JSON text as Python values. Raises E0203: not JSON, nested too deep, a key twice, a number too long."""
     try:
         return json.loads(data.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:

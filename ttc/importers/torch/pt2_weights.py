@@ -15,7 +15,7 @@ from ttc.importers.torch.pt2_checks import check_path, clean_tensor
 from ttc.importers.torch.pt2_types import MAX_JSON_BYTES, parsed, typed
 
 MAX_REPEATED = 1 << 20
-"""Elements that a tensor may have beyond those stored, by strides of 0."""
+"""The most elements of a tensor beyond those stored, by strides of 0."""
 _PREFIXES = {"weights": "weight_", "constants": "tensor_"}
 
 

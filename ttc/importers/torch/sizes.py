@@ -18,7 +18,7 @@ from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.torch.dtypes import dtype_of
 
 MAX_SIZE = 1 << 40
-"""A size without an upper limit."""
+"""The size that stands for no upper limit."""
 
 
 def static_specs(program: ExportedProgram, shapes: Mapping[str, tuple[int, ...]], batch: int | None, examples: Any) -> dict[str, Spec]:

@@ -1,4 +1,4 @@
-"""What a node of a PyTorch graph stands for at import."""
+"""The values that nodes of a PyTorch graph stand for at import."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from ttc.importers.common.unsupported import Refused
 
 @record
 class DataNumber:
-    """Arithmetic with numbers that depend on data: computed where it must be known, and where that is possible."""
+    """Arithmetic with numbers that depend on data: computed where it must be known, and can be."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
 
 
 Value: TypeAlias = Any
-"""An nn value, a tuple of values, a plain Python value (numbers, None, text, numpy dtypes), a subgraph as a function, a DataNumber, or
-REFUSED."""
+"""A value of a graph at import: of nn, a tuple of values, plain Python (numbers, None, text, numpy dtypes), a subgraph as a function, a
+DataNumber, or REFUSED.
+"""
 
 
 def holds_refused(value: Value) -> bool:

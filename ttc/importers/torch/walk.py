@@ -26,9 +26,9 @@ from ttc.importers.torch.values import DataNumber, Value, holds_refused
 from ttc.importers.torch.weights import weight_of
 
 MAX_DEPTH = 64
-"""How deep subgraphs may lie inside each other."""
+"""The most subgraphs nested in each other."""
 MAX_INNER = 1 << 18
-"""Nodes of subgraphs, each as often as it is mapped."""
+"""The most nodes of subgraphs, each counted as often as it is mapped."""
 _PLAIN_MODULES = ("_operator", "math")
 _SYMBOLIC = frozenset(
     getattr(torch, f"sym_{name}") for name in ("float", "int", "ite", "max", "min", "not", "sum", "sqrt") if hasattr(torch, f"sym_{name}")

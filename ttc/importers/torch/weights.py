@@ -17,7 +17,7 @@ _SAME_WIDTH = {1: np.dtype(np.uint8), 2: np.dtype(np.int16)}
 
 
 def weight_of(tensor: torch.Tensor, name: str) -> Weight:
-    """The weight that a tensor holds; its memory is shared if it is contiguous, else copied when the value is read.  Raises E0202."""
+    """Return the weight that a tensor holds; its memory is shared if it is contiguous, else copied when the value is read. Raises E0202."""
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         what = f"{str(tensor.layout).removeprefix('torch.')} on {tensor.device}" + (", quantized" if tensor.is_quantized else "")
         raise Error("E0202", f"tensor '{name}' is {what}; only strided tensors on the CPU are supported")
@@ -53,5 +53,5 @@ def array_of(tensor: torch.Tensor, dtype: np.dtype) -> NDArray:
 
 
 def identity(tensor: torch.Tensor) -> tuple[object, ...]:
-    """Equal for tensors that are the same piece of memory, read alike."""
+    """Return a key that is equal for tensors that are the same piece of memory, read alike."""
     return (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)

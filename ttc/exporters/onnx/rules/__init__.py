@@ -8,4 +8,4 @@ from ttc.exporters.onnx.writer import NodeWriter
 
 NodeRule: TypeAlias = "Callable[[NodeWriter], None]"
 NODE_RULES: RuleTable[NodeRule] = RuleTable("form in ONNX", __name__)
-"""By mnemonic: writes the nodes of the op, or raises NoNode for one that ONNX has not like this."""
+"""What writes the ONNX nodes of an op, by mnemonic; it raises NoNode for an op that ONNX has no such form of."""

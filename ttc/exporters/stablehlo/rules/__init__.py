@@ -9,4 +9,4 @@ from ttc.exporters.stablehlo.writer import HloWriter
 
 HloRule: TypeAlias = "Callable[[HloWriter], HloValue | Sequence[HloValue]]"
 HLO_RULES: RuleTable[HloRule] = RuleTable("form in StableHLO", __name__)
-"""By mnemonic: writes the text of the op and returns its results, or raises NoHloForm for one that StableHLO has not like this."""
+"""What writes an op as text and returns its results, by mnemonic; it raises NoHloForm for an op that StableHLO has no such form of."""

@@ -59,13 +59,13 @@ def reciprocal(step: HloWriter) -> HloValue:
 
 @HLO_RULES.rule("is_nan")
 def is_nan(step: HloWriter) -> HloValue:
-    """Write that a number is not itself."""
+    """Write a test that a number differs from itself."""
     return step.compare("NE", step.x(), step.x())
 
 
 @HLO_RULES.rule("is_inf")
 def is_inf(step: HloWriter) -> HloValue:
-    """Write that an absolute value is infinite."""
+    """Write a test that the absolute value is infinite."""
     return step.compare("EQ", step.make("abs", step.x()), step.filled(np.inf, step.x()))
 
 
@@ -78,7 +78,7 @@ def div(step: HloWriter) -> HloValue:
 
 @HLO_RULES.rule("mod")
 def mod(step: HloWriter) -> HloValue:
-    """Write a remainder; StableHLO's has the sign of a: where b is to have the say and has another sign, b is added."""
+    """Write a remainder; StableHLO's has the sign of a: where that of b counts and is another, b is added."""
     divisor = step.broadcast(step.x(1), step.out)
     rest = step.elementwise("remainder", step.x(0), divisor)
     if not step.attr("fmod") and step.out_dtype.kind != "u":

@@ -8,7 +8,7 @@ from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 
 HostRule: TypeAlias = "Callable[[OpText], None]"
 HOST_RULES: RuleTable[HostRule] = RuleTable("form in torch", __name__)
-"""By mnemonic: writes the op as calls of torch, or raises Elsewhere."""
+"""What writes an op as calls of torch, by mnemonic; it raises Elsewhere for one that it does not take."""
 
 
 def require_arithmetic(step: OpText) -> None:

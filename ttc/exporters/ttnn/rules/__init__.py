@@ -8,4 +8,4 @@ from ttc.exporters.ttnn.op_text import OpText
 
 Rule: TypeAlias = "Callable[[OpText], None]"
 RULES: RuleTable[Rule] = RuleTable("form in TT-NN", __name__)
-"""By mnemonic: writes the op, or raises Elsewhere, before it has written anything, for one that TT-NN does not take like this."""
+"""What writes an op for TT-NN, by mnemonic; it raises Elsewhere, before it has written anything, for one that TT-NN does not take so."""

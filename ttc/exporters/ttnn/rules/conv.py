@@ -16,7 +16,7 @@ from ttc.exporters.ttnn.values import FLAT, TILE
 FUSED = {"relu": "ttnn.UnaryWithParam(ttnn.UnaryOpType.RELU)", "silu": "ttnn.UnaryWithParam(ttnn.UnaryOpType.SILU)"}
 """Activations that convolutions apply themselves."""
 MANY_PIXELS = 2048
-"""Pixels of a core from which on a convolution computes a row of tiles at a time: TT-NN's choice may leave its tensors no room."""
+"""The pixels of a core from which on a convolution computes a row of tiles at a time: TT-NN's choice may leave its tensors no room."""
 
 
 @RULES.rule("conv2d")

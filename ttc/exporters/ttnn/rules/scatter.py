@@ -12,7 +12,7 @@ from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FULL, TURNED, PlacedValue, in_tiles
 
 MOST_ROWS = 256
-"""Rows that one call of TT-NN writes into a cache."""
+"""The most rows that one call of TT-NN writes into a cache."""
 RULES.refuse("elements at computed places are the host's", "scatter_elements")
 
 

@@ -12,4 +12,6 @@ from ttc.exporters.ttnn.sharding.op import DividedOp, Division
 
 ShardingRule: TypeAlias = "Callable[[DividedOp], Division | None]"
 SHARDING: RuleTable[ShardingRule] = RuleTable("rule of sharding", __name__)
-"""By mnemonic: how an op is divided, None if it is not as its operands lie.  Ops that are refused are computed by every chip as a whole."""
+"""How an op is divided, by mnemonic; None where its operands' parts do not allow it. Ops that are refused are computed by every chip as a
+whole.
+"""

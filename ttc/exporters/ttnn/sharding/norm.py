@@ -10,13 +10,13 @@ from ttc.exporters.ttnn.sharding.op import DividedOp, Division
 
 @SHARDING.rule("layer_norm", "rms_norm")
 def norm(step: DividedOp) -> Division | None:
-    """Keep a dimension in front of the axis; scales and shifts are every chip's."""
+    """Keep divided a dimension in front of the axis; scales and shifts are every chip's."""
     return _in_front(step)
 
 
 @SHARDING.rule("softmax", "log_softmax")
 def softmax(step: DividedOp) -> Division | None:
-    """Keep a dimension that is not the axis."""
+    """Keep divided a dimension other than the axis."""
     split, axis = step.splits[0], cast("int", step.work.attrs["axis"]) % len(step.shape)
     return None if split is None or split == axis else Division((split,), (split,))
 

@@ -11,7 +11,7 @@ from ttc.exporters.ttnn.sharding.shape import parted
 
 @SHARDING.rule("slice")
 def slice_(step: DividedOp) -> Division | None:
-    """Keep a dimension of which all is taken."""
+    """Keep divided a dimension that is taken whole."""
     split = step.splits[0]
     starts, steps = (cast("tuple[int, ...]", step.work.attrs[name]) for name in ("starts", "steps"))
     if split is None or (starts[split], steps[split], step.shape[split]) != (0, 1, step.shapes[0][split]):
@@ -21,7 +21,7 @@ def slice_(step: DividedOp) -> Division | None:
 
 @SHARDING.rule("split")
 def split(step: DividedOp) -> Division | None:
-    """Keep a dimension that is not cut."""
+    """Keep divided a dimension that is not split."""
     place = step.splits[0]
     if place is None or place == cast("int", step.work.attrs["axis"]) % len(step.shapes[0]):
         return None
@@ -30,7 +30,7 @@ def split(step: DividedOp) -> Division | None:
 
 @SHARDING.rule("concat")
 def concat(step: DividedOp) -> Division | None:
-    """Keep a dimension along which all operands are divided, and not joined."""
+    """Keep divided a dimension along which all operands are divided, and not joined."""
     places = {place for place in step.splits if place is not None}
     if len(places) != 1 or cast("int", step.work.attrs["axis"]) % len(step.shape) in places:
         return None

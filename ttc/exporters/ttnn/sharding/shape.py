@@ -10,7 +10,7 @@ from ttc.exporters.ttnn.sharding.op import DividedOp, Division
 
 
 def parted(shape: tuple[int, ...], place: int, chips: int) -> tuple[int, ...]:
-    """Return the shape of the part of a chip."""
+    """Return the shape of one chip's part."""
     return (*shape[:place], shape[place] // chips, *shape[place + 1 :])
 
 
@@ -29,14 +29,14 @@ def reshape(step: DividedOp) -> Division | None:
 
 @SHARDING.rule("transpose")
 def transpose(step: DividedOp) -> Division | None:
-    """Follow the dimension to its new place."""
+    """Follow the divided dimension to its new place."""
     split, perm = step.splits[0], cast("tuple[int, ...]", step.work.attrs["perm"])
     return None if split is None else Division((split,), (perm.index(split),))
 
 
 @SHARDING.rule("expand")
 def expand(step: DividedOp) -> Division | None:
-    """Keep a dimension that is not expanded."""
+    """Keep divided a dimension that is not expanded."""
     split = step.splits[0]
     if split is None:
         return None
