@@ -31,7 +31,7 @@ from ttc.dist.failures import COMPILING
 WIDTH, TOKENS, ROWS, BLOCKS, HEADS = 192, 64, 4, 6, 4
 """Sizes of the network; rows are those of a microbatch."""
 STEPS = 3
-"""Steps of a turn."""
+"""The training steps of a turn."""
 SECONDS = 300
 
 
@@ -60,7 +60,7 @@ def network() -> nn.Sequential:
 
 
 class One:
-    """The steps of one process."""
+    """Runs the training steps in one process."""
 
     def __init__(self, microbatches: int) -> None:
         self._model = network()
@@ -81,7 +81,7 @@ class One:
 
 
 class Several:
-    """The steps of a pipeline."""
+    """Runs the training steps in a pipeline of processes."""
 
     def __init__(self, of: Mesh, microbatches: int) -> None:
         x = torch.zeros(ROWS, TOKENS, WIDTH)

@@ -41,7 +41,9 @@ class Job:
 
 
 class Engine(Protocol):
-    """Making one imports what it needs; `open` loads the model; `run` computes once; `arrays` are the outputs in the model's order."""
+    """Runs models: making one imports what it needs; `open` loads the model; `run` computes once; `arrays` are the outputs in the model's
+    order.
+    """
 
     def open(self) -> None: ...
 
@@ -51,7 +53,7 @@ class Engine(Protocol):
 
 
 class Ours:
-    """An archive of ours."""
+    """Runs an archive of ours."""
 
     def __init__(self, job: Job) -> None:
         import checkout  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -75,7 +77,7 @@ class Ours:
         return self._executor.run(self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """In order, text as numpy's own."""
+        """Return outputs in order, text as numpy's own."""
         return [np.asarray(array, "U") if array.dtype.kind == "O" else array for array in outputs.values()]
 
 
@@ -98,7 +100,7 @@ class OnnxRuntime:
         self._ort, self._job, self._given = onnxruntime, job, job.inputs()
 
     def open(self) -> None:
-        """A session with its threads fixed."""
+        """Open a session with its threads fixed."""
         options = self._ort.SessionOptions()
         options.intra_op_num_threads = self._job.threads
         options.inter_op_num_threads = 1
@@ -110,7 +112,7 @@ class OnnxRuntime:
         return self._session.run(None, self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """See `onnxruntime_arrays`."""
+        """Return outputs as `onnxruntime_arrays` does."""
         return onnxruntime_arrays(outputs)
 
 
@@ -125,7 +127,7 @@ class OpenVino:
         self._openvino, self._job, self._given = openvino, job, job.inputs()
 
     def open(self) -> None:
-        """A compiled model and its request."""
+        """Compile the model, and make its request."""
         settings = {
             "INFERENCE_PRECISION_HINT": self.precision,
             "INFERENCE_NUM_THREADS": str(self._job.threads),
@@ -141,12 +143,12 @@ class OpenVino:
         return self._request.infer(self._inputs, share_inputs=True, share_outputs=True)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """Copies: the next run writes over the request's memory."""
+        """Return copies of outputs: the next run writes over the request's memory."""
         return [np.array(value, np.float32) for value in outputs.values()]
 
 
 class OpenVinoBf16(OpenVino):
-    """The same, computing in bfloat16."""
+    """OpenVINO's CPU plugin, computing in bfloat16."""
 
     precision = "bf16"
 
@@ -179,7 +181,7 @@ class Torch:
             return self._call(*self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """Its array."""
+        """Return the tensor as an array."""
         return [outputs.numpy()]
 
 
@@ -219,7 +221,7 @@ class Iree:
         return found
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """On the host."""
+        """Return the array on the host."""
         found = outputs if isinstance(outputs, tuple | list) else [outputs]
         return [item.to_host() for item in found]
 
@@ -235,7 +237,7 @@ class Tflite:
         self._kernels = "AUTO" if delegates else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 
     def open(self) -> None:
-        """An interpreter with the sizes of the inputs."""
+        """Open an interpreter with the sizes of the inputs."""
         lite = self._tensorflow.lite
         kernels = lite.experimental.OpResolverType[self._kernels]
         self._interpreter = lite.Interpreter(str(self._job.model), num_threads=self._job.threads, experimental_op_resolver_type=kernels)
@@ -246,14 +248,14 @@ class Tflite:
         self._outputs = [port["index"] for port in self._interpreter.get_output_details()]
 
     def run(self) -> Any:
-        """Copies of the outputs."""
+        """Return copies of the outputs."""
         for index, array in zip(self._ports, self._given, strict=True):
             self._interpreter.set_tensor(index, array)
         self._interpreter.invoke()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """As they are."""
+        """Return the outputs as they are."""
         return list(outputs)
 
 
@@ -281,7 +283,7 @@ class TensorFlow:
         return self._call()
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """As they are, text as numpy's own."""
+        """Return the outputs as they are, text as numpy's own."""
         return [np.char.decode(a.astype("S"), "utf-8") if a.dtype.kind == "O" else a for a in outputs]
 
 
@@ -300,17 +302,17 @@ class TorchExported:
         self._torch, self._job, self._given = torch, job, job.inputs()
 
     def open(self) -> None:
-        """The program as a module."""
+        """Open the program as a module."""
         self._call = self._torch.export.load(self._job.model).module()
         self._inputs = [self._torch.from_numpy(array) for array in self._given]
 
     def run(self) -> Any:
-        """Whatever it returns."""
+        """Return whatever the program returns."""
         with self._torch.no_grad():
             return self._call(*self._inputs)
 
     def arrays(self, outputs: Any) -> list[NDArray[Any]]:
-        """Its tensors, in order."""
+        """Return the tensors among the outputs as arrays, in order."""
         leaves = self._torch.utils._pytree.tree_leaves(outputs)
         return [leaf.float().numpy() if leaf.dtype == self._torch.bfloat16 else leaf.numpy() for leaf in leaves]
 
@@ -336,4 +338,4 @@ ENGINES: Mapping[str, Callable[[Job], Engine]] = {
     "torch-exported": TorchExported,
 }
 DEFAULT = tuple(name for name in ENGINES if name not in ("iree", "tflite", "tensorflow", "torch-exported"))
-"""IREE takes up to half a minute to compile a model, and is asked for by name; the others read no ONNX."""
+"""The engines that are compared unless others are named: IREE takes up to half a minute to compile a model; others read no ONNX."""

@@ -35,16 +35,16 @@ from ttc.runtime.engines.native.codegen.cache import VARIABLE as CACHE
 SIZE = 1000
 BAR = 1.3
 NEGLIGIBLE_SECONDS = 0.5
-"""Below it a time is mostly what every process does, whatever the model is."""
+"""The seconds below which a time is mostly what every process does, whatever the model is."""
 SECONDS = 300
-"""Wall time that one measurement may take."""
+"""The seconds of wall time that one measurement may take."""
 TINY = 3
 """The size of the model that goes first."""
 TARGETS = ("host", "n150", "n300")
 LARGE = {"chain": 50_000, "inputs": 100_000, "wide": 100_000, "split": 20_000, "fan": 20_000, "nested": 8_192}
 """The largest size of each kind, by the first word of its name."""
 Times = tuple[float, float]
-"""Seconds of import to archive, and of load and run."""
+"""The seconds of one model: from import to archive, and of load and run."""
 
 node: Callable[..., NodeProto] = helper.make_node
 
@@ -59,7 +59,7 @@ def model(nodes: Sequence[NodeProto], inputs: dict[str, list[int]], outputs: Seq
 
 
 def chain(n: int, link: Callable[[int, str, str], NodeProto], shape: Sequence[int] = (4,), **constants: Any) -> ModelProto:
-    """n ops one after another.  link: makes the i-th, from the value it reads to the value it makes."""
+    """Return a model of n ops one after another.  link: makes the i-th, from the value it reads to the value it makes."""
     names = ["x", *(f"t{i}" for i in range(n - 1)), "y"]
     return model([link(i, a, b) for i, (a, b) in enumerate(zip(names, names[1:], strict=False))], {"x": list(shape)}, ["y"], **constants)
 
@@ -78,7 +78,7 @@ def pieces(n: int, *, joined: bool) -> ModelProto:
 
 
 def fan(n: int, *, joined: bool) -> ModelProto:
-    """n readers of one value, each a result of its own, or all summed."""
+    """Return a model in which n ops read one value, each a result of its own, or all summed."""
     results = [f"y{i}" for i in range(n)]
     nodes = [node("Sigmoid", ["x"], ["s"]), *(node("Add", ["s", f"c{i % 7}"], [y]) for i, y in enumerate(results))]
     constants = {f"c{i}": np.array([i], np.float32) for i in range(7)}
@@ -102,7 +102,7 @@ def mixed(i: int, a: str, b: str) -> NodeProto:
 
 
 def nested(n: int) -> ModelProto:
-    """n ops If, in the branches of each other: each holds half of the rest in either, so that they nest log2(n) deep."""
+    """Return a model of n ops If, in the branches of each other: each holds half of the rest in either, so that they nest log2(n) deep."""
     value = helper.make_tensor_value_info("y", 1, [4])
 
     def decided(count: int) -> NodeProto:
@@ -185,7 +185,7 @@ def measure(kind: str, size: int, target: str) -> Times | str:
 
 
 def exponent(before: float, after: float) -> float:
-    """By which power of n a time grows, from that at n to that at 2n."""
+    """Return by which power of n a time grows, from that at n to that at 2n."""
     return log2(max(after, 1e-9) / max(before, 1e-9))
 
 

@@ -21,16 +21,18 @@ HERE = Path(__file__).resolve().parent
 TURN_SECONDS, MOST_TURN_SECONDS, MOST_RUNS, WARM_UP_SHARE = 0.05, 0.2, 200, 5
 """An engine's turn: about so long if nothing disturbs it, at most so many runs, and a fifth of their number before, uncounted."""
 MOST_SECONDS = 10.0
-"""Measurements of fresh processes are repeated within this time."""
+"""The seconds within which measurements of fresh processes are repeated."""
 Found = TypeVar("Found")
 
 
 class Failed(RuntimeError):
-    """What a process said before it ended with an error."""
+    """Raised with what a process said before it ended with an error."""
 
 
 def environment(threads: int) -> dict[str, str]:
-    """The environment of measured processes: thread counts for libraries that read them there, this checkout, compiled Python as usual."""
+    """Return the environment of measured processes: thread counts for libraries that read them there, this checkout, compiled Python as
+    usual.
+    """
     counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -70,7 +72,7 @@ class Resident:
             raise
 
     def turn(self) -> list[float]:
-        """Seconds of each run of a turn."""
+        """Return the seconds of each run of a turn."""
         assert self._process.stdin is not None
         self._process.send_signal(signal.SIGCONT)
         try:
@@ -125,7 +127,7 @@ def last_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Fresh:
-    """A process from its start to its end.
+    """The times and memory of a process from its start to its end.
 
     Args:
         seconds: of the whole process.
@@ -151,7 +153,7 @@ def launch(command: Sequence[str], threads: int) -> Fresh:
 
 
 def fresh_worker(engine: str, job: Job) -> Fresh:
-    """An engine's process from its start, over its first output, to its end."""
+    """Measure an engine's process from its start, over its first output, to its end."""
     return launch(worker(engine, job), job.threads)
 
 
@@ -161,7 +163,7 @@ def ttc(threads: int, *arguments: str) -> Fresh:
 
 
 def repeated(measure: Callable[[], Found], most: int) -> list[Found]:
-    """Measurements, `most` of them or as many as MOST_SECONDS allow, after one that is not counted; at least one."""
+    """Return measurements, `most` of them or as many as MOST_SECONDS allow, after one that is not counted; at least one."""
     start = time.perf_counter()
     found = [measure()]
     spent = time.perf_counter() - start

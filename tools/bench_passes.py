@@ -94,7 +94,7 @@ def encoder(size: int) -> ModelProto:
 
 
 def measure(path: Path, *, training: bool = False) -> dict[str, float]:
-    """Microseconds an op of each run of a pass, by `stage:pass@run`; the least of several compilations."""
+    """Return microseconds an op of each run of a pass, by `stage:pass@run`; the least of several compilations."""
     options = CompileOptions(to="tile", training=TrainOptions(loss="mse", optimizer="adamw") if training else None)
     best: dict[str, float] = {}
     for _ in range(RUNS):

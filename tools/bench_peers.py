@@ -40,13 +40,13 @@ NAMES = "cnn,mlp,resnet50,mobilenetv2,unet,bert,vit,gpt2"
 SECTIONS = ("latency", "load", "compile", "memory")
 PACKAGES = ("onnxruntime", "openvino", "torch", "iree-base-compiler")
 EXACTNESS = {"ours-high": Exactness.HIGH, "ours-bf16": Exactness.BITS16, "openvino-bf16": Exactness.BITS16}
-"""Of engines that compute with less than float32."""
+"""The exactness of engines that compute with less than float32."""
 FEWEST_ROUNDS, FRESH = 15, 5
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line says; built: the folder of archives."""
+    """The request of the command line; built: the folder of archives."""
 
     engines: tuple[str, ...]
     sections: tuple[str, ...]
@@ -78,7 +78,7 @@ def build(engine: str, model: Path, asked: Asked) -> tuple[Path | None, list[Fre
 
 
 def build_iree(model: Path, folder: Path) -> Path:
-    """The module, for the CPU it runs on."""
+    """Build IREE's module, for the CPU it runs on."""
     text, path = folder / f"{model.stem}.mlir", folder / f"{model.stem}.vmfb"
     backend = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host"]
     for command in (["iree-import-onnx", str(model), "-o", str(text)], ["iree-compile", str(text), *backend, "-o", str(path)]):
@@ -100,7 +100,7 @@ class Bench:
         self._jobs: dict[str, Job] = {}
 
     def measure(self) -> Found:
-        """Everything that is asked for; an engine that fails is named, and left out of what follows."""
+        """Measure everything that is asked for; an engine that fails is named, and left out of what follows."""
         for engine in self._asked.engines:
             with self._noted(engine):
                 built, processes = build(engine, self._model, self._asked)
@@ -215,7 +215,7 @@ def words(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def rounds(text: str) -> int:
-    """At least FEWEST_ROUNDS: of fewer a median says little."""
+    """Read a number of rounds, at least FEWEST_ROUNDS: of fewer a median says little."""
     if not text.isdecimal() or int(text) < FEWEST_ROUNDS:
         raise argparse.ArgumentTypeError(f"it is at least {FEWEST_ROUNDS}")
     return int(text)

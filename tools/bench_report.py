@@ -1,4 +1,4 @@
-"""What `bench_peers.py` found, as tables of ratios, and what it must show."""
+"""The results of `bench_peers.py` as tables of ratios, and the bars that they must keep."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from bench_engines import OURS
 
 FLOAT32_PEERS = ("onnxruntime", "openvino", "torch-compile")
-"""Of which the fastest counts."""
+"""The engines in float32, of which the fastest is compared with ours."""
 LARGE_BYTES = 10_000_000
-"""Models from this size on are held to a ratio of memory, others to a difference."""
+"""The bytes from which on models are held to a ratio of memory, smaller ones to a difference."""
 MEGABYTE = 1e6
 ERRORS: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
     "largest difference from the reference": lambda figures: figures["max_abs"],
     "relative L2 error": lambda figures: figures["relative_l2"],
     "1 - PCC": lambda figures: 1 - figures["pcc"],
 }
-"""Tables of errors, and what stands in them."""
+"""Tables of errors, with the engines in each."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Seconds of one engine with one model: the median of the turns' medians, and the fastest run of all."""
+    """The seconds of one engine with one model: the median of the turns' medians, and the fastest run of all."""
 
     median: float
     fastest: float
@@ -33,13 +33,13 @@ class Latency:
 
     @classmethod
     def of(cls, turns: Sequence[Sequence[float]]) -> Latency:
-        """Of the seconds of each run, turn by turn."""
+        """Return the latency from the seconds of each run, turn by turn."""
         return cls(statistics.median(map(statistics.median, turns)), min(map(min, turns)), len(turns))
 
 
 @dataclass
 class Found:
-    """All of one model: by engine seconds and errors; `failed`: what an engine said that gave none."""
+    """The results of one model: by engine seconds and errors; `failed`: what an engine said that gave none."""
 
     model: str
     model_bytes: int
@@ -70,7 +70,7 @@ class Bar:
 
     @property
     def text(self) -> str:
-        """One line."""
+        """The bar and its figure, in one line."""
         verdict = "met, aim met" if self.value <= self.aim else "met" if self.met else "NOT MET"
         return f"{self.name:68} {self.value:8.3g}{self.unit:3} bar {self.bar:5g}  aim {self.aim:5g}  {verdict:12}  {self.worst}"
 
@@ -79,12 +79,12 @@ class Bar:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of positive numbers; NaN of none."""
+    """Return the geometric mean of positive numbers; NaN of none."""
     return math.exp(statistics.fmean(map(math.log, values))) if values else math.nan
 
 
 def bars(found: Sequence[Found], *, fastest: bool) -> list[Bar]:
-    """Those that the measurements allow.  fastest: compare fastest runs, not medians."""
+    """Return the bars that the measurements allow.  fastest: compare fastest runs, not medians."""
     return [
         bar for section in (_latency_bars(found, fastest), _fresh_bars(found), _memory_bars(found), _error_bars(found)) for bar in section
     ]
@@ -216,12 +216,12 @@ def _table(title: str, rows: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def document(found: Sequence[Found], machine: Mapping[str, Any], *, fastest: bool) -> dict[str, Any]:
-    """Return all of it as plain data."""
+    """Return all results as plain data."""
     judged = [{**asdict(bar), "met": bar.met} for bar in bars(found, fastest=fastest)]
     return {"machine": dict(machine), "models": [asdict(item) for item in found], "bars": judged}
 
 
 def wrong(found: Sequence[Found]) -> list[str]:
-    """Engines of ours that failed or are out of their bound, with their model."""
+    """Return engines of ours that failed or are out of their bound, with their model."""
     failed = [f"{item.model}: {engine}" for item in found for engine in item.failed if engine in OURS]
     return failed + [f"{f.model}: {engine}" for f in found for engine, e in f.errors.items() if engine in OURS and not e["within"]]

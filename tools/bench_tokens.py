@@ -35,7 +35,7 @@ SIZES = {
     "tie_word_embeddings": True,
 }
 Turn = Callable[[Callable[[], None]], None]
-"""One generation: calls what it is given at each token."""
+"""One generation, which calls the given function at each token."""
 
 
 def prompt() -> list[int]:
@@ -63,7 +63,7 @@ def make_model(folder: Path) -> None:
 
 
 def ours(folder: Path, precision: str, threads: int) -> Turn:
-    """Generation with `ttc.generator`."""
+    """Generate with `ttc.generator`."""
     import ttc
 
     generator = ttc.generator(model_in(folder), max_length=PROMPT + TOKENS, target="host", precision=precision, threads=threads)
@@ -77,7 +77,7 @@ def ours(folder: Path, precision: str, threads: int) -> Turn:
 
 
 def transformers_(folder: Path, precision: str, threads: int) -> Turn:
-    """Return the library's own loop, eager, with its growing cache."""
+    """Generate with the library's own loop, eager, with its growing cache."""
     import torch
 
     torch.set_num_threads(threads)
@@ -95,7 +95,7 @@ def transformers_(folder: Path, precision: str, threads: int) -> Turn:
 
 
 def openvino_(folder: Path, precision: str, threads: int) -> Turn:
-    """Return the model as OpenVINO converts it, with its cache as states of the graph."""
+    """Generate with the model as OpenVINO converts it, with its cache as states of the graph."""
     import openvino
 
     from tokens_openvino import write_openvino
@@ -119,7 +119,7 @@ def openvino_(folder: Path, precision: str, threads: int) -> Turn:
 
 
 def onnxruntime_genai_(folder: Path, precision: str, threads: int) -> Turn:
-    """Return the model as its builder writes it."""
+    """Generate with the model as the builder of onnxruntime-genai writes it."""
     import json
 
     import onnxruntime_genai as genai

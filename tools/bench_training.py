@@ -39,19 +39,19 @@ NETWORKS = (
     *("distilbert", "regnet", "segmentation", "lstm"),
 )
 WORST = {"float32": 1.0, "bfloat16": 1.05}
-"""What a step of ours may take, in steps of the fastest peer, by precision."""
+"""The most time of a step of ours, in steps of the fastest peer, by precision."""
 MEAN, TINY = 0.85, 0.45
-"""The same for the geometric mean over networks, and for the network whose step is mostly overhead."""
+"""The most time of a step for the geometric mean over networks, and for the network whose step is mostly overhead."""
 LEAST_ROUNDS = 9
 TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2}
-"""Of losses, relative to eager's, or to 1 where that is less."""
+"""The tolerances of losses, relative to eager's, or to 1 where that is less."""
 CACHES = ("TTC_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 """Variables that say where compilers keep what they made."""
 
 
 @dataclass
 class Steps:
-    """What was found of one network, by way.
+    """The measurements of one network, by way of training.
 
     Args:
         seconds: of a step, turn by turn: the median of each.
@@ -73,7 +73,7 @@ class Steps:
 
     @property
     def bar(self) -> float:
-        """What a step of ours may take, in steps of the fastest peer."""
+        """Return how long a step of ours may take, in steps of the fastest peer."""
         return TINY if self.network == "tiny" else WORST[self.precision]
 
     def milliseconds(self, way: str, *, fastest: bool = False) -> float:
@@ -81,12 +81,12 @@ class Steps:
         return 1e3 * (self.fastest[way] if fastest else median(self.seconds[way]))
 
     def ratio(self, way: str, *, fastest: bool = False) -> float | None:
-        """Its time to that of the fastest peer; None where one of both is missing."""
+        """Return the ratio of a way's time to that of the fastest peer; None where either is missing."""
         peers = [self.milliseconds(peer, fastest=fastest) for peer in PEERS if peer in self.seconds]
         return self.milliseconds(way, fastest=fastest) / min(peers) if peers and way in self.seconds else None
 
     def difference(self, way: str) -> float:
-        """Return the largest between a loss and eager's, relative to that, or to 1; infinite where either is missing."""
+        """Return the largest difference between a loss and eager's, relative to that, or to 1; infinite where either is missing."""
         wanted, found = self.losses.get("eager", []), self.losses.get(way, [])
         if not wanted or len(wanted) != len(found):
             return float("inf")
@@ -94,7 +94,7 @@ class Steps:
 
 
 def measure(network: str, ways: Sequence[str], rounds: int, threads: int, precision: str = "float32") -> Steps:
-    """Return all ways in turns."""
+    """Measure all ways of training a network in turns."""
     found = Steps(network, precision)
     with ExitStack() as stack:
         residents: dict[str, Resident] = {}
@@ -118,7 +118,7 @@ def measure(network: str, ways: Sequence[str], rounds: int, threads: int, precis
 
 
 def report(found: Sequence[Steps], way: str, peers: Sequence[str] = PEERS, *, fastest: bool = False) -> str:
-    """Tables of milliseconds of each way with ours to the fastest peer, of memory, and of seconds to the end of the first step."""
+    """Return tables of milliseconds of each way with ours to the fastest peer, of memory, and of seconds to the end of the first step."""
     ways = (*peers, way)
     lines = [f"{'ms a step':12}" + "".join(f"{name:>15}" for name in ways) + f"{'ratio':>8}{'bar':>6}{'losses differ':>15}"]
     for item in found:
@@ -141,7 +141,7 @@ def report(found: Sequence[Steps], way: str, peers: Sequence[str] = PEERS, *, fa
 
 
 def document(found: Sequence[Steps], way: str, machine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all of it as plain data."""
+    """Return all results as plain data."""
     rows = [
         {**asdict(item), "ratio": item.ratio(way), "bar": item.bar, "difference": {w: item.difference(w) for w in item.losses}}
         for item in found
@@ -150,7 +150,7 @@ def document(found: Sequence[Steps], way: str, machine: Mapping[str, Any]) -> di
 
 
 def wrong(found: Sequence[Steps], way: str) -> list[str]:
-    """Networks where our way failed, or where the losses of one of the ways are not eager's."""
+    """Return networks where our way failed, or where the losses of one of the ways are not eager's."""
     failed = [f"{item.network}: {way} failed" for item in found if way in item.failed]
     pairs = [(item, name) for item in found for name in item.losses]
     return failed + [
@@ -162,7 +162,7 @@ def wrong(found: Sequence[Steps], way: str) -> list[str]:
 
 
 def rounds(text: str) -> int:
-    """At least LEAST_ROUNDS."""
+    """Read a number of rounds, at least LEAST_ROUNDS."""
     if not text.isdecimal() or int(text) < LEAST_ROUNDS:
         raise argparse.ArgumentTypeError(f"it is at least {LEAST_ROUNDS}")
     return int(text)

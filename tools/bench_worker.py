@@ -27,13 +27,13 @@ PR_SET_PDEATHSIG = 1
 
 
 class Runs(Protocol):
-    """What is timed."""
+    """The runs of an engine that are timed."""
 
     def run(self) -> Any: ...
 
 
 def serve(engine: Runs, answers: TextIO) -> None:
-    """Runs, until stdin ends."""
+    """Run the engine at each request, until stdin ends."""
     gc.disable()
     for line in sys.stdin:
         runs, warm_up, most = line.split()
@@ -43,7 +43,7 @@ def serve(engine: Runs, answers: TextIO) -> None:
 
 
 def timed(engine: Runs, runs: int, most: float) -> list[float]:
-    """Seconds of each run; none begins after `most` seconds but the first."""
+    """Return the seconds of each run; none begins after `most` seconds but the first."""
     seconds: list[float] = []
     begin = time.perf_counter()
     while not seconds or len(seconds) < runs and time.perf_counter() - begin < most:

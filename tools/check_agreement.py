@@ -36,7 +36,7 @@ from ttc.settings.option_values import Shape
 TARGETS = ("host", "n150")
 SUCCESS = "compiles"
 SOURCES = {"shipped": shipped, "converted": converted, "pipelines": pipelines}
-"""What makes the models of real_models.py, given their folder."""
+"""The functions that make the models of real_models.py, given their folder."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ def options_of(random: Random, target: str, shapes: Mapping[str, Shape]) -> Comp
 
 
 def verdict(command: Callable[[], str | None]) -> str:
-    """`compiles`, the code of the error, or what came instead of one."""
+    """Return `compiles`, the code of the error, or what came instead of one."""
     try:
         return command() or SUCCESS
     except Error as error:
@@ -116,7 +116,9 @@ def run(count: int, seed: int, targets: Sequence[str], first: int = 0) -> Iterat
 
 
 def run_real(folder: Path, sources: Sequence[str], pattern: str, targets: Sequence[str]) -> Iterator[tuple[str, str, list[Disagreement]]]:
-    """As `run`, of the models that real_models.py has in a folder, with sizes and values as it compiles them and all else by default."""
+    """Compare as `run` does, for the models of real_models.py in a folder, with sizes and values as that compiles them and all else by
+    default.
+    """
     with tempfile.TemporaryDirectory() as place:
         for source in sources:
             for model in SOURCES[source](folder):
@@ -135,7 +137,7 @@ def real_options(model: Model, target: str) -> CompileOptions:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 1 if any model gave two verdicts."""
+    """Run the tool; returns status 1 if any model gave two verdicts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100, help="models")
     parser.add_argument("--seed", type=int, default=0)

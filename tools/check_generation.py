@@ -75,7 +75,7 @@ def library_tokens(model: Any, prompt: Sequence[int]) -> list[int]:
 
 
 def batches_of(lengths: Sequence[int], batch: int) -> list[list[int]]:
-    """Lengths of prompts, a batch at a time; the last one begins anew with the first lengths."""
+    """Yield lengths of prompts, a batch at a time; the last one begins anew with the first lengths."""
     return [[lengths[index % len(lengths)] for index in range(start, start + batch)] for start in range(0, len(lengths), batch)]
 
 

@@ -73,7 +73,7 @@ NETWORKS: dict[str, Callable[[Any], Any]] = {"mlp": mlp, "cnn": cnn, "resnet": r
 
 
 Wanted = tuple[list[NDArray[Any]], list[NDArray[Any]]]
-"""Gradients of the first update and weights after all, by variable."""
+"""The gradients of the first update and the weights after all, by variable."""
 
 
 def reference(network: Any, x: NDArray[Any], y: NDArray[Any], accumulate: int) -> Wanted:
@@ -124,7 +124,7 @@ def write(name: str, folder: Path, counts: Sequence[int]) -> list[Wanted]:
 
 
 def trained(folder: Path, file: str, accumulate: int) -> tuple[Arrays, Arrays]:
-    """Gradients and weights by name, of a process in which no framework is loaded."""
+    """Return gradients and weights by name, of a process in which no framework is loaded."""
     files = [str(folder / name) for name in ("rows.npz", "weights.npz")]
     optimizer = f"sgd:lr={RATE},momentum={MOMENTUM}"
     command = [sys.executable, str(WORKER), str(folder / file), "cross_entropy", optimizer, str(accumulate), *files]

@@ -43,7 +43,7 @@ def write_files(folder: Path) -> None:
 
 
 def command(folder: Path, name: str) -> list[str]:
-    """The command of a run, whose files begin with a name."""
+    """Return the command of a run, whose files begin with a name."""
     run = ["--data", folder / "data.npz", "--epochs", EPOCHS, "--every", EVERY, "--shuffle", "--schedule", "cosine:warmup=5", "--seed", 3]
     files = ["--checkpoint", folder / name, "--log", folder / f"{name}.csv", "-o", folder / f"{name}.tti", "--resume", "auto"]
     return [sys.executable, "-m", "ttc", "train", str(folder / "m.tti"), *map(str, run), *map(str, files), "--threads", "1", "-q"]

@@ -45,7 +45,7 @@ GRADIENTS, WEIGHTS = 4e-4, 1e-3
 """Bounds of relative L2 errors."""
 WORKER = Path(__file__).with_name("training_files.py")
 SMALL = 1e-3
-"""Share of the norm of all parameters below which one is measured by that share."""
+"""The share of the norm of all parameters below which one parameter is measured by that share."""
 Arrays = Mapping[str, np.ndarray]
 Batches = Sequence[tuple[Tensor, Tensor]]
 
@@ -74,12 +74,14 @@ class Row:
 
 
 def optimizer_of(given: Small, network: nn.Module) -> torch.optim.Optimizer:
-    """SGD with momentum for networks with batch norms, else AdamW."""
+    """Return SGD with momentum for networks with batch norms, else AdamW."""
     return torch.optim.SGD(network.parameters(), **SGD) if given.has_batch_norms else torch.optim.AdamW(network.parameters(), **ADAMW)
 
 
 def by_torch(given: Small, network: nn.Module, called: Callable[[Tensor], Tensor], rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """Gradients of the first update, and weights after all, as PyTorch's loop gives them.  called: the network, or what stands for it."""
+    """Return gradients of the first update, and weights after all, as PyTorch's loop gives them.  called: the network, or what stands for
+    it.
+    """
     optimizer, loss, first = optimizer_of(given, network), nn.CrossEntropyLoss(), None
     for x, y in rows:
         optimizer.zero_grad()
@@ -92,20 +94,20 @@ def by_torch(given: Small, network: nn.Module, called: Callable[[Tensor], Tensor
 
 
 def by_reference(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """Return the same in float64."""
+    """Train by PyTorch's loop in float64."""
     network = copy.deepcopy(given.network).double()
     wide = [(x.double() if x.is_floating_point() else x, y) for x, y in rows]
     return by_torch(given, network, network, wide, accumulate)
 
 
 def by_eager(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """By PyTorch, op by op."""
+    """Train by PyTorch, op by op."""
     network = copy.deepcopy(given.network)
     return by_torch(given, network, network, rows, accumulate)
 
 
 def by_aot(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """With graphs of AOTAutograd, compiled by our backend."""
+    """Train with graphs of AOTAutograd, compiled by our backend."""
     torch._dynamo.reset()  # noqa: SLF001 - PyTorch's own name for it
     network = copy.deepcopy(given.network)
     options = {"target": "host", "threads": THREADS, "fallback": False}
@@ -115,7 +117,7 @@ def by_aot(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays
 
 
 def by_own(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """By `ttc.training`: gradients in steps, without an update; then whole updates, from the weights before."""
+    """Train by `ttc.training`: gradients in steps, without an update; then whole updates, from the weights before."""
     network = copy.deepcopy(given.network)
     optimizer = optimizer_of(given, network)
     with ttc.training(
@@ -133,7 +135,7 @@ def by_own(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays
 
 
 def by_file(given: Small, rows: Batches, accumulate: int) -> tuple[Arrays, Arrays]:
-    """By `ttc.training` of an ONNX file, in a process that `training_files.py` runs."""
+    """Train by `ttc.training` of an ONNX file, in a process that `training_files.py` runs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         network, part = copy.deepcopy(given.network).eval(), rows[0][0][: ROWS // accumulate]
@@ -226,7 +228,7 @@ def measured(name: str, ways: Sequence[str], accumulates: Sequence[int], tell: C
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Figures as a table of Markdown: a row a network."""
+    """Return figures as a table of Markdown: a row a network."""
     keys = list(dict.fromkeys((row.way, row.accumulate) for row in rows))
     heads = [f"{way}, {count} microbatch{'es' if count > 1 else ''}" for way, count in keys]
     lines = ["| network | " + " | ".join(heads) + " |", "|---" * (len(keys) + 1) + "|"]

@@ -23,11 +23,11 @@ from timings import Timing, Timings, read_timings
 from ttc.runtime.perf.core import core_cycles
 
 BARS = {"matmul": (0.04, 0.15), "elementwise": (0.10, 0.25)}
-"""Largest median and 90th percentile of relative errors, by class."""
+"""The largest median and 90th percentile of relative errors, by class."""
 SPARSE = (0.5, 2.0)
-"""Estimate by measured time: what 9 of 10 sparse products lie between, and the median of any file."""
+"""The bounds on estimate by measured time: what 9 of 10 sparse products lie between, and the median of any file."""
 SHOWN = 20
-"""Bad rows that are listed."""
+"""The most bad rows that are listed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def scored(rows: Iterable[Timing]) -> list[Score]:
 
 
 def summary(scores: Sequence[Score]) -> dict[str, Any]:
-    """Rows, median and 90th percentile of absolute relative errors, and the range of estimate by measurement of 9 rows in 10."""
+    """Return rows, median and 90th percentile of absolute relative errors, and the range of estimate by measurement of 9 rows in 10."""
     errors = np.array([s.error for s in scores])
     low, high = np.quantile(1 + errors, [0.05, 0.95])
     return {
@@ -56,7 +56,7 @@ def summary(scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def grouped(scores: Sequence[Score], key: str) -> dict[str, dict[str, Any]]:
-    """Summaries by `file` or by `kind` of the timings."""
+    """Return summaries by `file` or by `kind` of the timings."""
     groups: dict[str, list[Score]] = {}
     for score in scores:
         groups.setdefault(getattr(score.timing, key), []).append(score)
@@ -87,7 +87,7 @@ def _line(name: str, found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the scores.  Returns the exit status."""
+    """Print the scores; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", action="store_true")

@@ -20,7 +20,7 @@ from ttc.cli import main as ttc
 STAGES = ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2))
 """(blocks, width of their 3 x 3 convolutions, stride of the first) for each stage of ResNet-50."""
 EXPANSION = 4
-"""Channels that a block gives, by its width."""
+"""The channels that a block gives, by its width."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ def run(*command: str) -> None:
 
 
 def main(folder: Path = Path("demo")) -> None:
-    """The whole demo; files go to `folder`."""
+    """Run the whole demo; files go to `folder`."""
     folder.mkdir(exist_ok=True)
     model, archive = folder / "resnet50.onnx", folder / "resnet50.tti"
     print(f"writing {model}: ResNet-50, random weights of seed 0")

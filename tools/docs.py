@@ -12,7 +12,7 @@ from ttc.reports.explanations import page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BEGIN, END = "<!-- from the code -->\n", "<!-- to here -->\n"
-"""What encloses the part of a page that is made from the code."""
+"""The lines that enclose the part of a page that is made from the code."""
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def summary(docstring: str | None) -> str:
 
 
 def markdown(docstring: str | None) -> list[str]:
-    """The lines of a docstring's Markdown: paragraphs, then one list for each section, and one block of code for each that holds IR."""
+    """Yield the lines of a docstring's Markdown: paragraphs, then a list for each section, and a block of code for each that holds IR."""
     prose: list[str] = []
     sections: list[tuple[str, list[str]]] = []
     for line in inspect.cleandoc(docstring or "").splitlines():
@@ -67,7 +67,9 @@ def _named(entry: str) -> str:
 
 
 def entries(body: list[str]) -> list[str]:
-    """The entries of a section: each `name: text`, on lines of its own or two spaces behind the one before; else all of it as one."""
+    """Return the entries of a section: each `name: text`, on lines of its own or two spaces behind the one before; else all of it as
+    one.
+    """
     text = "\n".join(line.strip() for line in body if line.strip())
     pieces = re.split(r"(?:\n|  )(?=[A-Za-z_*][\w*]*(?:, [A-Za-z_*][\w*]*)*: )", text)
     return [" ".join(piece.split()) for piece in pieces if piece.strip()]

@@ -43,7 +43,7 @@ POINTS = (
 
 
 def main() -> int:
-    """Print the table; the exit status."""
+    """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON only")
     as_json = parser.parse_args().json

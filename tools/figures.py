@@ -19,7 +19,7 @@ WORMHOLE = {
     "subtract": (234.1, 49.7), "multiply": (222, 54.6), "maximum": (9.9, 333.8), "quantization": (45.7, 594.6),
     "dequantization": (60.1, 529.1), "requantization": (61.7, 489.4), "splice": (132, 69), "reduce_z": (0, 287),
 }  # fmt: skip
-"""Cycles a ublock and a tile."""
+"""Figures in cycles a ublock and a tile, by function."""
 
 GRAYSKULL = {
     "exp": (0, 2666), "exp.approx": (31.1, 668.1), "gelu": (64, 286), "gelu_derivative": (0, 3116),
@@ -77,7 +77,7 @@ SHARED: dict[str, tuple[float, str]] = {
     "sparse.reload": (45, "cycles/tile"),
     "gather": (28, "bytes/cycle"),
 }
-"""Besides functions: where a figure starts, and its unit."""
+"""Figures other than those of functions: where each starts, and its unit."""
 
 
 HEAD = (
@@ -85,7 +85,7 @@ HEAD = (
     "block: a ublock of the result.  fitted: to public timings of single ops on silicon (tt-budabackend, perf_lib).",
     "published: the maker's weights (tt-budabackend, perf_lib/op_model), a rate of the engines, or a neighbour's: no timing bears on it.",
 )
-"""First lines of every file."""
+"""The first lines of every file."""
 
 WIDER = dict.fromkeys(("stream.pipe", "stream.result", "matmul.pipe", "matmul.unpack", "reduce.pipe", "gather"), 2.0)
 """Figures of Blackhole in terms of Wormhole's, whose published weights it has to the byte: its NoC is twice as wide, and its unpackers keep

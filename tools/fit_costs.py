@@ -28,21 +28,21 @@ from ttc.runtime.perf.table import Figure, FigureTable
 
 STEPS = 40
 PRIOR = 0.002
-"""Weight of a figure's distance from its start, in logarithms, against one row's relative error."""
+"""The weight of a figure's distance from its start, in logarithms, against one row's relative error."""
 FLOOR = 0.01
-"""Relative errors below this count by their square."""
+"""The relative error below which errors count by their square."""
 DIFFERENCE = 1e-4
-"""Of a logarithm, for derivatives."""
+"""The difference of a logarithm by which derivatives are computed."""
 MIN_ROWS = 4
-"""Rows that must depend on a figure for it to be fitted."""
+"""The least number of rows that must depend on a figure for it to be fitted."""
 LEAST = 0.1
-"""Start of a figure whose published value is nothing."""
+"""The start of a figure whose published value is 0."""
 DIGITS = 4
-"""Significant digits kept, so that the last bits of a solver do not show."""
+"""The significant digits kept, so that the last bits of a solver do not show."""
 
 
 class Trial(FigureTable):
-    """A table whose figures change, and which notes those that are read."""
+    """A table of figures on trial, which notes those that are read."""
 
     def __init__(self, arch: str, figures: Mapping[str, Figure]) -> None:
         super().__init__(arch, figures)
@@ -137,12 +137,12 @@ class Fit:
 
 
 def fit(rows: Sequence[Timing], start: Mapping[str, Figure] | None = None) -> dict[str, Figure]:
-    """Figures of the one architecture that the rows are of; from other starting values where given."""
+    """Return fitted figures of the one architecture that the rows are of; from other starting values where given."""
     return Fit(dict(start or starts(rows[0].arch)), rows).run()
 
 
 def predict(figures: Mapping[str, Figure], rows: Iterable[Timing]) -> list[float]:
-    """Relative errors of the model under these figures."""
+    """Return relative errors of the model under these figures."""
     figures_table = FigureTable("", figures)
     return [modelled(r.work, figures_table).total / r.cycles - 1 for r in rows]
 
@@ -171,7 +171,7 @@ def files_of(rows: Sequence[Timing]) -> dict[str, str]:
 
 
 def held_out_rows(rows: Sequence[Timing], seed: int, share: float = 0.2) -> list[Score]:
-    """Errors on a share of the rows of every architecture, from a fit to the others."""
+    """Return errors on a share of the rows of every architecture, from a fit to the others."""
     chosen = np.random.default_rng(seed).random(len(rows)) < share
     found: list[Score] = []
     for part in by_arch(rows).values():
@@ -182,7 +182,7 @@ def held_out_rows(rows: Sequence[Timing], seed: int, share: float = 0.2) -> list
 
 
 def held_out_files(rows: Sequence[Timing], only: Sequence[str] = ()) -> list[Score]:
-    """Errors on each file, or each of those whose name holds one of some words, from a fit to all others of its architecture."""
+    """Return errors on each file, or each whose name holds one of some words, from a fit to all others of its architecture."""
     found: list[Score] = []
     for part in by_arch(rows).values():
         warm = fit(part)

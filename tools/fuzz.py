@@ -38,26 +38,26 @@ from suite import limit_memory
 from ttc.dialects.core.errors import Error
 
 SECONDS = 10
-"""Of processor time, an input."""
+"""The seconds of processor time that an input may take."""
 LEAST = 10
-"""Inputs of a format that are run however little time there is."""
+"""The inputs of a format that are run however little time there is."""
 DEAD_SECONDS = 90
-"""Of the clock without a sign of life, on a machine that has other work, until the worker is ended."""
+"""The seconds without a sign of life, on a machine that has other work, until a worker is ended."""
 SPARE_BYTES = 2 << 30
-"""Of memory over what a worker has after it has read the valid files."""
+"""The bytes of memory that a worker may take over what it has after it has read the valid files."""
 EXECUTES = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "socket.connect", "socket.bind", "pickle.find_class")
 """Audit events that reading a file never causes."""
 MEMORY_FOLDER = Path("/dev/shm")
 """Where files are in memory: an input is written, read and removed without waiting for a disk."""
 INVALID = "invalid.txt"
-"""A worker's file of why it could not begin."""
+"""The file in which a worker says why it could not begin."""
 CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "shutil.rmtree")
-"""Those whose first argument is a path that is changed."""
+"""Audit events whose first argument is a path that is changed."""
 
 
 @dataclass
 class Finding:
-    """What must not happen.
+    """An outcome of an input that must not happen.
 
     Args:    index: of the input; where: last frame of ttc, to tell findings apart; count: of inputs that gave the same.
     """
@@ -72,7 +72,7 @@ class Finding:
 
 @dataclass
 class Tally:
-    """Of one format."""
+    """The outcomes of the inputs of one format."""
 
     format: str
     inputs: int = 0
@@ -126,7 +126,7 @@ def write_input(folder: Path, files: Files) -> None:
 
 
 class Watch:
-    """Audit events of an input that runs."""
+    """Looks at audit events of an input that runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder.resolve())
@@ -338,7 +338,7 @@ HEADING = f"{'format':12}{'inputs':>9}{'accepted':>10}{'refused':>9}{'findings':
 
 
 def row(tally: Tally) -> str:
-    """Its figures."""
+    """Return the figures of a format as a row."""
     if tally.skipped:
         return f"{tally.format:12}{tally.skipped}"
     found = sum(finding.count for finding in tally.findings.values())
@@ -347,13 +347,13 @@ def row(tally: Tally) -> str:
 
 
 def findings(tally: Tally) -> Iterator[str]:
-    """Yield one line each."""
+    """Yield a line for each finding."""
     for finding in tally.findings.values():
         yield f"  {finding.format} {finding.index} ({finding.count} times): {finding.what} at {finding.where}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 if there are findings."""
+    """Run the tool; returns exit status 1 if there are findings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000, metavar="N", help="inputs of each format (default: 1000)")
     parser.add_argument("--seconds", type=float, default=600, metavar="S", help="that all formats may take together (default: 600)")

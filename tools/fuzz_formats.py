@@ -1,4 +1,4 @@
-"""What a format of files is to `tools/fuzz.py`: how ttc reads one, and how members become a file."""
+"""The formats of files for `tools/fuzz.py`: how ttc reads each, and how members become a file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ import checkout  # noqa: F401 - finds ttc where it is not installed
 from ttc.dialects.core.errors import Error
 
 Files: TypeAlias = "dict[str, bytes]"
-"""By path in a folder; members by name of what a format packs."""
+"""Contents of files by path in a folder; of a format that packs, members by name."""
 MAX_ELEMENTS = 1 << 16
-"""Of an input of a program that is run."""
+"""The most elements of an input of a program that is run."""
 _NUMBERS = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
 
@@ -61,7 +61,7 @@ class Format:
 
 
 def compile_to_nn(path: Path) -> None:
-    """As `ttc compile --to nn` does, with open batch dimensions set."""
+    """Compile as `ttc compile --to nn` does, with open batch dimensions set."""
     from ttc.compiler.driver import compile_path
     from ttc.importers.common.inputs import OpenDimensions
     from ttc.options import CompileOptions, resolve
@@ -74,7 +74,7 @@ def compile_to_nn(path: Path) -> None:
 
 
 def sum_up(path: Path) -> None:
-    """As `ttc trace merge` and `ttc trace summary` do, but for what is written."""
+    """Read traces as `ttc trace merge` and `ttc trace summary` do, without writing."""
     from ttc.profiler.merging import merge
     from ttc.profiler.reading import read_trace
     from ttc.profiler.summary import summary_of
@@ -95,7 +95,7 @@ def resume(path: Path) -> None:
 
 
 def open_program(path: Path) -> None:
-    """As `ttc run` does, on zeros, where there are not too many: both engines end alike."""
+    """Run as `ttc run` does, on zeros, where there are not too many: both engines end alike."""
     import ttc
 
     with ttc.load(path, threads=1, engine="reference") as reference, ttc.load(path, threads=1, engine="native") as native:
@@ -124,7 +124,7 @@ def _alike(a: dict[str, NDArray] | str, b: dict[str, NDArray] | str) -> bool:
 
 
 def read_buda(path: Path) -> None:
-    """As `ttc netlist check` and `ttc netlist fmt` do."""
+    """Read a netlist as `ttc netlist check` and `ttc netlist fmt` do."""
     from ttc.dialects.netlist.buda.reader import read_form
     from ttc.dialects.netlist.buda.rules.check import check_form
     from ttc.exporters.buda_round_trip import formatted
@@ -143,7 +143,7 @@ def read_target(path: Path) -> None:
 
 
 def read_options(path: Path) -> None:
-    """As every command with `--config` does."""
+    """Read options as every command with `--config` does."""
     from ttc.inputs.files import read_config
     from ttc.options import KINDS, resolve
 

@@ -1,4 +1,4 @@
-"""How `tools/fuzz.py` runs what frameworks do with a file: TensorFlow in forked processes, PyTorch once for programs that are the same."""
+"""Runs for `tools/fuzz.py` what frameworks do with a file: TensorFlow in forked processes, PyTorch once for programs that are the same."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 CHILD_SECONDS = 10
-"""Of processor time for what TensorFlow's process does with a Keras file."""
+"""The seconds of processor time for what TensorFlow's process does with a Keras file."""
 MAX_KEPT = 100
-"""Programs of PyTorch, and models of Keras, that are remembered: the valid ones, which most damage leaves as they are, and some more."""
+"""The most programs of PyTorch, and models of Keras, that are remembered: the valid ones, which most damage leaves as they are, and some
+more.
+"""
 _OVERTIME = (-signal.SIGXCPU, -signal.SIGKILL)
 _ESCAPED = 70
 """Exit status of a process whose function raises what it should not."""
@@ -34,7 +36,7 @@ _ESCAPED = 70
 
 
 def read_keras(path: Path) -> None:
-    """All but TensorFlow's part: what our own checks let through counts as read."""
+    """Read a Keras file without TensorFlow's part: what our own checks let through counts as read."""
     from ttc.importers.base import import_model
     from ttc.importers.tf import keras
 
@@ -46,7 +48,7 @@ def read_keras(path: Path) -> None:
 
 
 def trace_keras(path: Path) -> None:
-    """All of it, TensorFlow's part in forked processes, as loading TensorFlow for each would take most of the time."""
+    """Read a Keras file, TensorFlow's part in forked processes, as loading TensorFlow for each would take most of the time."""
     import keras as loaded  # noqa: F401
     import tensorflow  # noqa: F401
 
@@ -152,7 +154,7 @@ def _passes(weights: bytes) -> bool:
 
 
 def compile_pt2(path: Path) -> None:
-    """As `ttc compile --to nn` does.  What PyTorch makes of a program is remembered, for its next file that has other weights alone."""
+    """Compile as `ttc compile --to nn` does; what PyTorch makes of a program is remembered, for files that differ in weights alone."""
     _remember_programs()
     compile_to_nn(path)
 

@@ -1,4 +1,6 @@
-"""What `tools/fuzz.py` does to valid files: bytes, tokens of texts, values of JSON, fields of protobuf messages, members of containers."""
+"""Mutations for `tools/fuzz.py` of valid files: bytes, tokens of texts, values of JSON, fields of protobuf messages, members of
+containers.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,14 @@ from ttc.dialects.core.errors import Error
 from ttc.importers.common.protobuf import BYTES, VARINT, fields, read_varint, write_varint
 
 Mutator: TypeAlias = "Callable[[Random, bytes, Sequence[bytes]], bytes]"
-"""From valid or already damaged bytes, and those of files of the same kind."""
+"""Makes damaged bytes from valid or already damaged ones, and those of files of the same kind."""
 
 NUMBERS = (
     *(0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 33, 64, 100, 127, 128, 255, 256, 999, 1000, 4096, 32767, 32768, 65535, 65536, 1 << 20),
     *(-1, -2, -3, -128, -129, -32769, (1 << 31) - 1, 1 << 31, -(1 << 31), (1 << 32) - 1, 1 << 32, 1 << 40, 1 << 62),
     *((1 << 63) - 1, -(1 << 63), (1 << 64) - 1),
 )
-"""Where sizes, counts and indices go wrong."""
+"""Numbers at which sizes, counts and indices go wrong."""
 WORDS = (
     "",
     "0",
@@ -43,7 +45,7 @@ WORDS = (
     "~",
 )
 MAX_BYTES = 1 << 20
-"""Of a mutated file: doubling stops there."""
+"""The most bytes of a mutated file: doubling stops there."""
 _TOKEN = re.compile(rb"-?\d+(?:\.\d+)?|[A-Za-z_][\w.-]*|\s+|.", re.DOTALL)
 _NUMBER = re.compile(rb"-?\d")
 _MAX_DEPTH = 40
@@ -101,7 +103,7 @@ def truncate(rng: Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def splice(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """The start of one file and the end of another."""
+    """Return the start of one file and the end of another."""
     other = rng.choice(others) if others else data
     return data[: rng.randrange(len(data) + 1)] + other[rng.randrange(len(other) + 1) :]
 
@@ -322,7 +324,7 @@ def mutated(rng: Random, name: str, data: bytes, others: Sequence[bytes]) -> byt
 
 
 def changed_members(rng: Random, members: dict[str, bytes]) -> None:
-    """One member of a container removed, renamed, copied or emptied."""
+    """Return members of a container, one of them removed, renamed, copied or emptied."""
     name = rng.choice(sorted(members))
     match rng.randrange(4):
         case 0:

@@ -126,7 +126,9 @@ location = "host"
 
 
 def onnx_seeds(_: Path) -> list[Files]:
-    """Convolutions and what goes with them; branches, loops and a function; shapes, indices, a recurrent layer and quantized values."""
+    """Return convolutions and what goes with them; branches, loops and a function; shapes, indices, a recurrent layer and quantized
+    values.
+    """
     import numpy as np
     import onnx
     from onnx import numpy_helper, parser
@@ -145,7 +147,7 @@ def onnx_seeds(_: Path) -> list[Files]:
 
 
 def pt2_seeds(_: Path) -> list[Files]:
-    """Members of archives of torch.export: a convolutional network, and one with a state, tied weights and views."""
+    """Return members of archives of torch.export: a convolutional network, and one with a state, tied weights and views."""
     import torch
 
     class Tied(torch.nn.Module):
@@ -172,7 +174,7 @@ def pt2_seeds(_: Path) -> list[Files]:
 
 
 def tf_seeds(folder: Path) -> list[Files]:
-    """SavedModels: a product with a variable behind two functions, and convolutions with shapes that are computed."""
+    """Return SavedModels: a product with a variable behind two functions, and convolutions with shapes that are computed."""
     import numpy as np
 
     from tests.ttc.importers.tf.files import function, node, save, save_variables, tensor
@@ -203,7 +205,7 @@ def tf_seeds(folder: Path) -> list[Files]:
 
 
 def keras_seeds(_: Path) -> list[Files]:
-    """Members of Keras files: a chain of layers, and a model inside of one."""
+    """Return members of Keras files: a chain of layers, and a model inside of one."""
     import h5py
     import numpy as np
 
@@ -245,7 +247,7 @@ def tti_seeds(folder: Path) -> list[Files]:
 
 
 def ir_seeds(folder: Path) -> list[Files]:
-    """IR at the ends of four stages."""
+    """Return IR at the ends of four stages."""
     from ttc.compiler.driver import compile_path
     from ttc.options import CompileOptions, resolve
 
@@ -265,7 +267,7 @@ def buda_seeds(_: Path) -> list[Files]:
 
 
 def target_seeds(_: Path) -> list[Files]:
-    """Descriptors of chips, and fields over those of an architecture."""
+    """Return descriptors of chips, and fields over those of an architecture."""
     own = b"name: mine\narch: wormhole_b0\ngrid: [4, 4]\nl1_bytes: 1499136\ndram_channels: 6\n"
     described = _texts(ROOT / "tests" / "data" / "device_descriptors", ".yaml")
     return [*(files for files in described if b"chips_with_mmio" not in files["m.yaml"]), {"m.yaml": own}]
@@ -304,4 +306,4 @@ FORMATS = {
         Format("pt2", "m.pt2", pt2_seeds, compile_pt2, zipped, ("torch",)),
     )
 }
-"""By name."""
+"""The formats that are damaged, by name."""

@@ -44,7 +44,7 @@ class Gemm:
 
     @property
     def fitted(self) -> bool:
-        """Whether figures of the model were fitted to it."""
+        """Return whether figures of the model were fitted to the product."""
         return self.target == "p150" and self.format == "Float16_b" and self.grid == (10, 13)
 
 
@@ -144,7 +144,7 @@ def _queue(name: str, type_: TensorType, machine: Chip) -> Queue:
 
 
 def main() -> int:
-    """Print the table; the exit status."""
+    """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON only")
     as_json = parser.parse_args().json
@@ -167,7 +167,7 @@ def main() -> int:
 
 
 def estimate_of(gemm: Gemm) -> tuple[float, str]:
-    """Microseconds of a product, and what limits it.  What was measured begins when the cores start, their programs loaded."""
+    """Return microseconds of a product, and what limits it. The measured time begins when the cores start, their programs loaded."""
     cost = run_cost(netlist_of(gemm))
     start = rates_of(load_target(gemm.target)).start_cycles
     return (cost.epochs[0].cycles + start) / cost.clock_hz * 1e6, cost.epochs[0].limit

@@ -74,13 +74,13 @@ RANDOM = ("nn.dropout", "nn.random_uniform", "nn.random_normal")
 MISTAKEN = {"as_strided_scatter": "PyTorch gives what is written over the gradient of what is written"}
 """Operators whose gradient in PyTorch is not that of what they compute."""
 DRAWS = 8
-"""Runs of PyTorch with seeds of their own that show whether a sample is random: few elements are seldom dropped."""
+"""The runs of PyTorch with seeds of their own that show whether a sample is random: few elements are seldom dropped."""
 STATUSES = (*COUNTED, "not taken", "not exported", "not comparable")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What PyTorch gives for a sample.
+    """The results and gradients that PyTorch gives for a sample.
 
     Args:
         cotangents: of the results, in order; None for those that have none.
@@ -102,7 +102,7 @@ class Gradients:
         self._engine, self._dtype, self._bound = engine, TYPES[engine], BOUNDS[engine]
 
     def operators(self, pattern: str) -> list[Any]:
-        """Those that PyTorch differentiates, and whose name matches a regular expression."""
+        """Return operators that PyTorch differentiates, and whose name matches a regular expression."""
         known = [op for op in op_db if op.supports_autograd and self._dtype in op.supported_backward_dtypes("cpu")]
         return [op for op in known if re.search(pattern, name_of(op))]
 
@@ -197,7 +197,7 @@ def _differs(module: torch.nn.Module, tensors: Sequence[torch.Tensor], expected:
 
 
 def wanted_of(module: torch.nn.Module, tensors: Sequence[torch.Tensor], comparable: Any) -> Wanted:
-    """Random cotangents of a sample's results, and what PyTorch makes of them.
+    """Return random cotangents of a sample's results, and the gradients that PyTorch makes of them.
 
     comparable: what the database makes of a result that is not unique before it is compared: its cotangents are random instead.
     """
@@ -260,7 +260,7 @@ def tables(outcomes: list[Outcome], *, verbose: bool) -> Iterator[str]:
 
 
 def counts(outcomes: Sequence[Outcome]) -> tuple[int, int]:
-    """Samples whose program the importer takes, and those of them that are right."""
+    """Return how many samples' programs the importer takes, and how many of those are right."""
     found = Counter(o.status for o in outcomes)
     return sum(found[status] for status in COUNTED), found["pass"]
 

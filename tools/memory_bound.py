@@ -14,11 +14,11 @@ from pathlib import Path
 TARGETS = ("n150", "e150")
 FORMATS = ("Float32", "Bfp8_b")
 MOST = 1.10
-"""Peak over lower bound that is still good."""
+"""The largest ratio of peak to lower bound that is still good."""
 
 
 def measure(model: Path, target: str, format_: str, placement: str) -> dict[str, object]:
-    """Peak and bound of one compilation, the worst chip of several."""
+    """Return peak and bound of one compilation, the worst chip of several."""
     import ttc
     from ttc.dialects.netlist.occupancy import occupancy
 

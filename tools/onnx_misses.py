@@ -33,11 +33,11 @@ NOTES = {
     "test_gradient": "a training op, of domain ai.onnx.preview.training; ONNX has neither a kernel nor a definition by other ops",
     "test_loop16_seq_none": "the suite takes the length of what a sequence holds, which has rank 0 here: it raises whatever that is",
 }
-"""What is to know about cases whose names begin so."""
+"""Notes on cases whose names begin with these words."""
 
 
 class TimeLimit(BaseException):
-    """A case takes too long; no `except Exception` on the way holds it up."""
+    """Raised for a case that takes too long; no `except Exception` on the way catches it."""
 
 
 @contextmanager

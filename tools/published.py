@@ -54,7 +54,7 @@ class Row:
 
 
 def row_of(model: str, target: str, folder: Path) -> Row:
-    """Compile and cost one."""
+    """Compile one model, and estimate its cost."""
     batch, figures = PUBLISHED[model]
     program = ttc.compile(exported(folder, model, batch), target=target, format=FORMAT, fidelity=FIDELITY)
     cost = run_cost(program.netlist, host_rate=HOST_RATES[target])
@@ -76,12 +76,12 @@ def limit_of(cost: RunCost) -> str:
 
 
 def ranks(values: list[float]) -> list[float]:
-    """Rank of each value; the mean rank of equal ones."""
+    """Return the rank of each value; the mean rank of equal ones."""
     return [sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2 for value in values]
 
 
 def spearman(rows: list[Row]) -> float:
-    """Correlation of the ranks of estimates and published figures; 1 for fewer than two rows."""
+    """Return the correlation of the ranks of estimates and published figures; 1 for fewer than two rows."""
     a, b = ranks([row.published for row in rows]), ranks([row.estimate for row in rows])
     mean = (len(rows) - 1) / 2
     spread = (sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)) ** 0.5
@@ -89,7 +89,7 @@ def spearman(rows: list[Row]) -> float:
 
 
 def main() -> int:
-    """Print the table; the exit status."""
+    """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--models", default=",".join(PUBLISHED))
     parser.add_argument("--targets", default=",".join(TARGETS))

@@ -15,11 +15,11 @@ import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, shape_inference
 
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 31, 32, 33, 48, 64, 100)
-"""Sizes that dimensions take: small and odd ones."""
+"""The sizes that dimensions take: small and odd ones."""
 ODD = 0.02
 """How often a choice is made that hardly any model makes: an empty dimension, a mode or type that an op does not have."""
 MOST = 1 << 20
-"""Elements of an input."""
+"""The most elements of an input."""
 UNARY = (
     *("Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Log", "Sqrt", "Neg", "Abs", "Sign", "Floor", "Ceil", "Round", "Softplus", "Softsign"),
     *("Reciprocal", "HardSigmoid", "Elu", "Selu", "LeakyRelu", "Sin", "Cos", "Atan", "Identity", "HardSwish", "Mish", "Gelu", "Dropout"),
@@ -72,7 +72,7 @@ class Draft:
         return self.pick(SIZES, 0)
 
     def value(self) -> Value:
-        """A value to read, mostly one of floats whose shape is known."""
+        """Return a value to read, mostly one of floats whose shape is known."""
         floats = [v for v in self.values if v.dtype == TensorProto.FLOAT and v.shape]
         return self.random.choice(self.values if self.odd(0.05) or not floats else floats)
 
@@ -102,12 +102,12 @@ class Draft:
         return self.weight(np.array(values, np.int64))
 
     def axis(self, x: Value) -> int:
-        """Mostly a dimension of x."""
+        """Return an axis, mostly of a dimension of x."""
         rank = len(x.shape)
         return self.random.randint(-rank - 1, rank + 1) if self.odd() or not rank else self.random.randrange(-rank, rank)
 
     def node(self, op: str, inputs: list[str], outputs: int = 1, domain: str = "", **attrs: Any) -> None:
-        """Add a node, and its results with what shapes they are inferred to have."""
+        """Add a node, and its results with the shapes that are inferred for them."""
         names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
         attrs = {key: value for key, value in attrs.items() if value != []}
         self.nodes.append(helper.make_node(op, inputs, names, name=f"/{op}_{len(self.nodes)}", domain=domain, **attrs))

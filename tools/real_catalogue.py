@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 HERE = Path(__file__).resolve().parent
 CATALOGUE = HERE / "real_models.toml"
 REFERENCES: Mapping[str, str] = {".onnx": "onnxruntime", ".tflite": "tflite", ".pt2": "torch-exported", "": "tensorflow"}
-"""The engine that says what is right, by the suffix of a model; the folder of a SavedModel has none."""
+"""The engine whose results count as right, by the suffix of a model; the folder of a SavedModel has none."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Model:
 
     @property
     def reference(self) -> str:
-        """The engine of bench_engines that says what is right."""
+        """The engine of bench_engines whose results count as right."""
         return REFERENCES[self.path.suffix]
 
 
@@ -135,7 +135,9 @@ def drawn(model: Model, port: Port) -> NDArray[Any]:
 
 
 def sizes_of(model: Model, ports: Sequence[Port]) -> tuple[dict[str, tuple[int, ...]], dict[str, Path]]:
-    """Shapes of inputs with open dimensions, and files of values that the program is compiled for, as the arrays beside it have them."""
+    """Return shapes of inputs with open dimensions, and files of values that the program is compiled for, as the arrays beside it have
+    them.
+    """
     shapes: dict[str, tuple[int, ...]] = {}
     values: dict[str, Path] = {}
     for index, port in enumerate(ports):

@@ -206,7 +206,7 @@ RECIPES: tuple[Recipe, ...] = (
 
 
 def pipelines(folder: Path) -> Iterator[Model]:
-    """Pipelines of scikit-learn, XGBoost and LightGBM, all made if none is there yet.  Raises CalledProcessError."""
+    """Return pipelines of scikit-learn, XGBoost and LightGBM, all made if there is none yet. Raises CalledProcessError."""
     place = folder / "pipelines"
     if not place.is_dir():
         made = place.with_name("pipelines.tmp")

@@ -1,4 +1,4 @@
-"""What an ONNX model gives in float64, by ONNX's own reference evaluator: who is right where two engines of float32 differ."""
+"""The results of an ONNX model in float64, by ONNX's own reference evaluator: they decide where two engines of float32 differ."""
 
 from __future__ import annotations
 

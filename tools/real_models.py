@@ -45,14 +45,14 @@ from real_float64 import in_float64
 from ttc.accuracy.distances import Exactness, compare
 
 TARGETS: Mapping[str, str] = {"host": "ours", "n150": "ours-n150"}
-"""Engine of bench_engines by target."""
+"""The engine of bench_engines for each target."""
 SOURCES = {"shipped": shipped, "converted": converted, "pipelines": pipelines}
 COMPILE_SECONDS = 600
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a model for one target: right, wrong, refused or unchecked, the error or the figures, and the largest difference."""
+    """The outcome of a model for one target: right, wrong, refused or unchecked, the error or the figures, and the largest difference."""
 
     status: str
     text: str = ""
@@ -61,7 +61,9 @@ class Verdict:
 
 @dataclass
 class Row:
-    """One model: verdicts by target, milliseconds of a run by engine, and the time of ours on host relative to the reference's."""
+    """The outcome of one model: verdicts by target, milliseconds of a run by engine, and the time of ours on host relative to the
+    reference's.
+    """
 
     source: str
     model: str
@@ -182,7 +184,9 @@ def appealed(model: Model, verdict: Verdict, found: Sequence[NDArray], wanted: S
 
 
 def between(verdict: Verdict, found: Sequence[NDArray], wanted: Sequence[NDArray], others: Sequence[NDArray]) -> Verdict:
-    """Whether every result of floating point is as near to one of two references as they are to each other, and all others the same."""
+    """Return whether every result of floating point is as near to one of two references as they are to each other, and all others the
+    same.
+    """
     spread = 0.0
     for ours, one, other in zip(found, wanted, others, strict=True):
         if one.dtype.kind != "f":
@@ -235,7 +239,7 @@ def judged_output(model: Model, found: NDArray, wanted: NDArray) -> Verdict:
 
 
 def counts(rows: Sequence[Row], target: str) -> Counter[str]:
-    """Models by status."""
+    """Return the number of models by status."""
     return Counter(row.verdicts[target].status for row in rows)
 
 

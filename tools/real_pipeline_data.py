@@ -80,7 +80,7 @@ DATA: dict[str, Callable[[], tuple[Any, Any, Feeds]]] = {
     "table": _table,
     "categories": _table_without_names,
 }
-"""By name: what an estimator is trained on, targets, and inputs of its model."""
+"""The data an estimator is trained on, its targets, and inputs of its model, by name."""
 
 
 def _with_holes(name: str) -> tuple[Any, Any, Feeds]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from real_pipeline_data import DATA, Feeds
 
 PLAIN: Mapping[str, Any] = {"zipmap": False}
-"""Options for scores as an array, instead of a map a row."""
+"""The converter's options for scores as an array, instead of a map a row."""
 OPSETS = {"": 21, "ai.onnx.ml": 3}
 
 

@@ -59,7 +59,7 @@ def tensorflow_ports(path: Path) -> Iterator[Row]:
 
 
 def torch_ports(path: Path) -> Iterator[Row]:
-    """User inputs of an exported program."""
+    """Yield user inputs of an exported program."""
     import torch
 
     program = torch.export.load(path)

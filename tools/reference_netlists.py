@@ -47,7 +47,7 @@ REFERENCES = (
 
 @dataclass(frozen=True)
 class Side:
-    """One netlist's figures: milliseconds of the run, of its epochs and switches, of the host; what limits most of it."""
+    """The figures of one netlist: milliseconds of the run, of its epochs and switches, of the host; what limits most of it."""
 
     samples: int
     run_ms: float
@@ -62,7 +62,7 @@ class Side:
 
 
 def side(cost: RunCost) -> Side:
-    """The figures of a run."""
+    """Return the figures of a run."""
     ms = 1e3 / cost.clock_hz
     limits: dict[str, float] = {}
     for execution in cost.executions:
@@ -120,7 +120,7 @@ def line_of(name: str, part: Side) -> str:
 
 
 def main() -> int:
-    """Print the table; the exit status."""
+    """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("root", type=Path, help="folder that holds perf_lib/graph_tests")
     parser.add_argument("--kernels", default=",".join(BARS))

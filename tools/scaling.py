@@ -56,7 +56,7 @@ def checked(link: Link, rounds: int) -> Iterator[tuple[Layout, float, float]]:
 
 
 def kind_of(layout: Layout) -> str:
-    """Return what a layout has: a pipeline, replicas, or both, and whether replicas share."""
+    """Return whether a layout has a pipeline, replicas, or both, and whether replicas share."""
     if layout.data == 1:
         return "pipeline"
     return f"{'pipeline and ' if layout.pipe > 1 else ''}{'shards' if layout.shared else 'replicas'}"

@@ -11,7 +11,7 @@ from ttc.pipeline.timeline import simulate
 
 ELEMENT_BYTES = 4
 STATE_BYTES = 4 * ELEMENT_BYTES
-"""Bytes of a parameter, its gradient and its two moments of Adam."""
+"""The bytes of a parameter, its gradient and its two moments of Adam."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of one process, and what passes between two.
+    """The times of one process, and what passes between two.
 
     Args:
         forward, backward: seconds of a block of the model for a microbatch.
@@ -82,7 +82,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Predicted:
-    """A step in many processes.
+    """The time of a step in many processes, by its parts.
 
     Args:
         seconds: of the step.

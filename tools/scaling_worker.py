@@ -18,7 +18,7 @@ from bench_distributed import ROWS, TOKENS, WIDTH, Block
 from ttc.dist import Runner, mesh
 
 SIZES = (1 << 12, 1 << 23)
-"""Bytes of the messages that tell a link's latency, and its rate."""
+"""The bytes of the messages that tell a link's latency, and its rate."""
 
 
 def network(blocks: int) -> nn.Sequential:
@@ -28,7 +28,7 @@ def network(blocks: int) -> nn.Sequential:
 
 
 def timed(work: Callable[[], Any], rounds: int) -> float:
-    """Return the least of the seconds that work takes, after a first time that compiles: other work on the machine adds to it alone."""
+    """Return the least seconds that work takes, after a first time that compiles: other work on the machine only adds to it."""
     seconds = []
     for turn in range(rounds + 1):
         dist.barrier()

@@ -49,7 +49,7 @@ def limit_cycles(cost: RunCost) -> float:
 
 
 def row_of(model: str, target: str, batch: int, effort: int, folder: Path) -> Row:
-    """Compile and cost one."""
+    """Compile one network, and estimate its cost."""
     path = exported(folder, model, batch)
     start = time.perf_counter()
     program = ttc.compile(path, target=target, format=FORMAT, fidelity=FIDELITY, effort=effort)
@@ -78,7 +78,7 @@ def text(row: Row) -> str:
 
 
 def main() -> int:
-    """Print the table; the exit status."""
+    """Print the table; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--targets", default=",".join(TARGETS))

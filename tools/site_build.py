@@ -23,12 +23,12 @@ _LOADED = re.compile(
 
 
 def outside(text: str) -> list[str]:
-    """Addresses that a page or style sheet makes a browser load from a server; links that a reader may follow are none of them."""
+    """Return addresses that a page or style sheet makes a browser load from a server; links that a reader may follow are none of them."""
     return [next(filter(None, found)) for found in _LOADED.findall(text)]
 
 
 def loaded_from_outside(site: Path) -> Iterator[str]:
-    """`file: address` for every address that files of a site load from a server."""
+    """Return `file: address` for every address that files of a site load from a server."""
     for path in sorted([*site.rglob("*.html"), *site.rglob("*.css")]):
         yield from (f"{path.relative_to(site)}: {address}" for address in outside(path.read_text(encoding="utf-8")))
 

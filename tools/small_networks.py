@@ -53,7 +53,7 @@ class Scores(nn.Module):
         self.model, self.words, self.decodes = model, words, decodes
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens] -> scores[rows, words, tokens], or images to scores[rows, classes]."""
+        """Return scores[rows, words, tokens] of x[rows, tokens], or scores[rows, classes] of images."""
         found = self.model(x, decoder_input_ids=x) if self.decodes else self.model(x)
         return found.logits.transpose(1, 2) if self.words else found.logits
 
@@ -73,7 +73,7 @@ class Net(nn.Module):
         self.pool, self.head = nn.MaxPool2d(2), nn.Conv2d(width, CLASSES, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, 3, h, w] -> scores[rows, classes, h, w]."""
+        """Return scores[rows, classes, h, w] of x[rows, 3, h, w]."""
         first = self.first(x)
         second = self.second(self.pool(first))
         y = self.back(torch.cat([second, self.ups[0](self.bottom(self.pool(second)))], 1))
@@ -92,12 +92,12 @@ class Inverted(nn.Module):
         self.is_residual = stride == 1 and channels == made
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, channels, h, w] -> [rows, made, h / stride, w / stride]."""
+        """Return [rows, made, h / stride, w / stride] of x[rows, channels, h, w]."""
         return x + self.layers(x) if self.is_residual else self.layers(x)
 
 
 def mobilenetv2() -> nn.Module:
-    """MobileNetV2 with fewer and narrower blocks: images of 3x64x64."""
+    """Return MobileNetV2 with fewer and narrower blocks: images of 3x64x64."""
     sizes = ((8, 8, 1, 1), (8, 12, 2, 6), (12, 12, 1, 6), (12, 16, 2, 6), (16, 16, 1, 6), (16, 24, 2, 6), (24, 24, 1, 6))
     blocks = [Inverted(*size) for size in sizes]
     ends = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, CLASSES))
@@ -113,7 +113,7 @@ class Recurrent(nn.Module):
         self.cells = nn.LSTM(width, width, 2, batch_first=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens], integers -> scores[rows, words, tokens]."""
+        """Return scores[rows, words, tokens] of x[rows, tokens], integers."""
         return self.head(self.cells(self.words(x))[0]).transpose(1, 2)
 
 

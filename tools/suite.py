@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ttc.dialects.netlist.model import Netlist
 
 SPARE_BYTES = 6 << 30
-"""What a case may take beside the memory that its process has when it begins."""
+"""The bytes that a case may take beside the memory that its process has when it begins."""
 STATUSES = ("pass", "fail", "unsupported")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one case.
+    """The outcome of one case.
 
     Args:
         op: that it tests: the plain test's for an expanded one; empty for whole models.
@@ -96,7 +96,7 @@ def outcome_of(text: bytes | str) -> Outcome:
 
 
 def died(status: int, seconds: int) -> str:
-    """Why a child ended without an outcome, from its wait status."""
+    """Return why a child ended without an outcome, from its wait status."""
     number = os.waitstatus_to_exitcode(status)
     return f"took more than {seconds} s" if number == -signal.SIGALRM else f"its process ended with status {number}"
 
@@ -130,7 +130,7 @@ def category_rows(outcomes: list[Outcome], statuses: tuple[str, ...] = STATUSES)
 
 
 def row(name: str, items: list[Outcome], statuses: tuple[str, ...] = STATUSES) -> str:
-    """Cases by status, and the share that passed."""
+    """Return cases by status, and the share that passed."""
     counts = Counter(item.status for item in items)
     share = 100 * counts["pass"] / max(len(items), 1)
     return f"{name:20}{len(items):7}" + "".join(f"{counts[s]:{_width(s)}}" for s in statuses) + f"{share:8.1f}"
@@ -163,7 +163,7 @@ def by_op(outcomes: Iterable[Outcome], statuses: tuple[str, ...] = STATUSES, fin
 
 
 def reasons(items: Iterable[Outcome]) -> Iterator[str]:
-    """Reasons, the most frequent first, each with its cases."""
+    """Yield reasons, the most frequent first, each with its cases."""
     found: dict[str, list[str]] = defaultdict(list)
     for item in items:
         found[f"{item.status}: {re.sub(r'[0-9]+', 'N', item.reason)[:150]}"].append(item.name)

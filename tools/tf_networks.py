@@ -19,7 +19,9 @@ SAMPLES = 2
 
 @dataclass(frozen=True)
 class Network:
-    """size: pixels of the images' sides; largest: value of a pixel, for networks that scale images themselves."""
+    """A network of keras.applications.  size: pixels of the images' sides; largest: value of a pixel, for networks that scale images
+    themselves.
+    """
 
     size: int = 224
     largest: float = 1.0
@@ -41,7 +43,7 @@ NETWORKS: Mapping[str, Network] = MappingProxyType(
 
 
 def build(name: str) -> tuple[Any, NDArray]:
-    """A Keras model without the softmax at its end, whose statistics are not those of an untrained one, and images for it."""
+    """Return a Keras model without the softmax at its end, whose statistics are not those of an untrained one, and images for it."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import keras
 
@@ -67,27 +69,27 @@ def _settle(variable: Any, rng: np.random.Generator) -> None:
 
 
 def outputs(model: Any, images: NDArray) -> list[NDArray]:
-    """TensorFlow's own, in order."""
+    """Return TensorFlow's own outputs, in order."""
     found = model.predict(images, verbose=0)
     return [np.asarray(y) for y in (found if isinstance(found, list) else [found])]
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a saved network should give for the images, and by how much each output may differ."""
+    """The outputs that a saved network should give for the images, and by how much each may differ."""
 
     outputs: list[NDArray]
     bounds: list[float]
 
     @classmethod
     def of(cls, outputs: list[NDArray]) -> Expected:
-        """Floating-point ones, by the project's bound."""
+        """Return expected outputs that may differ by the project's bound for floating point."""
         return cls(outputs, [1e-4 * max(1.0, float(np.abs(y).max())) for y in outputs])
 
 
 @dataclass(frozen=True)
 class Format:
-    """One in which TensorFlow saves networks.
+    """A format in which TensorFlow saves networks.
 
     Args:
         file: name of the file or folder.
@@ -101,22 +103,22 @@ class Format:
 
 
 def save_folder(model: Any, images: NDArray, path: Path) -> None:
-    """As a SavedModel."""
+    """Save as a SavedModel."""
     model.export(path, verbose=False)
 
 
 def save_keras(model: Any, images: NDArray, path: Path) -> None:
-    """As a Keras file."""
+    """Save as a Keras file."""
     model.save(path)
 
 
 def save_tflite(model: Any, images: NDArray, path: Path) -> Expected:
-    """As a TFLite file, against TensorFlow's interpreter of these."""
+    """Save as a TFLite file, compared with TensorFlow's interpreter of these."""
     return Expected(*tflite_networks.save_real(model, images, path))
 
 
 def save_tflite_int8(model: Any, images: NDArray, path: Path) -> Expected:
-    """As a TFLite file that computes on integers, whose outputs may differ by two of their steps."""
+    """Save as a TFLite file that computes on integers, whose outputs may differ by two of their steps."""
     return Expected(*tflite_networks.save_integers(model, images, path))
 
 

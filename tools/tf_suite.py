@@ -31,11 +31,11 @@ from tf_networks import FORMATS, NETWORKS, SAMPLES, Expected, build, outputs
 from ttc.dialects.core.errors import Error
 
 TIME_LIMIT_SECONDS = 1800
-"""A network in all its formats."""
+"""The seconds that a network may take in all its formats."""
 
 
 def cases(pattern: str) -> dict[str, list[str]]:
-    """Formats by network, of those whose name `network:format` matches a regular expression."""
+    """Return formats by network, of those whose name `network:format` matches a regular expression."""
     found = {n: [f for f, form in FORMATS.items() if n in form.networks and re.search(pattern, f"{n}:{f}")] for n in NETWORKS}
     return {network: formats for network, formats in found.items() if formats}
 
@@ -65,7 +65,7 @@ def run_network(network: str, formats: Sequence[str], target: str) -> Iterator[O
 
 
 def compiled(path: Path, images: NDArray, target: str) -> tuple[list[NDArray], tuple[str, ...]]:
-    """Return what the program of a saved network gives, and the nn ops that it runs in host segments."""
+    """Return the outputs of a saved network's program, and the nn ops that it runs in host segments."""
     program = ttc.compile(path, target=target, batch=SAMPLES)
     archive = path.parent / "program.tti"
     program.save(archive)
@@ -75,7 +75,7 @@ def compiled(path: Path, images: NDArray, target: str) -> tuple[list[NDArray], t
 
 
 def judged(outcome: Outcome, found: Sequence[NDArray], expected: Expected) -> Outcome:
-    """Pass or fail, with the largest difference."""
+    """Return whether outputs pass, with the largest difference."""
     if [x.shape for x in found] != [x.shape for x in expected.outputs]:
         return replace(outcome, status="fail", reason=f"shapes {[x.shape for x in found]}, not {[x.shape for x in expected.outputs]}")
     pairs = zip(found, expected.outputs, expected.bounds, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CALIBRATION = 8
-"""Images that the ranges of integers are taken from."""
+"""The number of images that the ranges of integers are taken from."""
 
 
 def converted(model: Any, *, calibration: NDArray | None = None) -> bytes:
@@ -42,7 +42,7 @@ def interpreted(data: bytes, images: NDArray) -> tuple[list[NDArray], list[float
 
 
 def save_real(model: Any, images: NDArray, path: Path) -> tuple[list[NDArray], list[float]]:
-    """In floating point: outputs, and how much each may differ."""
+    """Save in floating point; returns outputs, and how much each may differ."""
     data = converted(model)
     path.write_bytes(data)
     found, _ = interpreted(data, images)
@@ -50,7 +50,7 @@ def save_real(model: Any, images: NDArray, path: Path) -> tuple[list[NDArray], l
 
 
 def save_integers(model: Any, images: NDArray, path: Path) -> tuple[list[NDArray], list[float]]:
-    """On 8-bit integers: outputs, and for each two of its steps."""
+    """Save on 8-bit integers; returns outputs, and for each two of its steps."""
     rng = np.random.default_rng(1)
     others = rng.uniform(images.min(), images.max(), (CALIBRATION - len(images), *images.shape[1:])).astype(np.float32)
     data = converted(model, calibration=np.concatenate([images, others]))

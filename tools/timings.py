@@ -24,7 +24,7 @@ MAX_FILES, MAX_FILE_BYTES, MAX_SIZE, MAX_CYCLES = 10_000, 64 << 20, 1 << 20, 1e1
 """Bounds on what is read: files of a folder, bytes of a file, any number in a row, cycles."""
 
 CLASSES = {"matmul": "matmul", "sparse_matmul": "sparse"}
-"""Ops by the bars they are held to; all others are `elementwise`.  A depthwise product runs tile by tile, like these."""
+"""Classes of ops that are held to bars of their own; all others are `elementwise`. A depthwise product runs tile by tile, like these."""
 
 ALIASES = {
     **dict.fromkeys(("datacopy", "ethernet_datacopy", "tilizer", "embedding"), "nop"),  # as the maker's own model has them
@@ -45,12 +45,12 @@ WORDS = frozenset("approx bfp8 bfp fp16 fp32 int8 int32 l1 acc r c z rc vector o
 
 
 class Unscored(ValueError):
-    """Why a file or a row is not of this form, or of no known op."""
+    """Raised with why a file or a row is not of this form, or of no known op."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One row: work of one core and its measured cycles for one input; `file` relative to the folder, `line` from 1."""
+    """One timing: work of one core and its measured cycles for one input; `file` relative to the folder, `line` from 1."""
 
     arch: str
     file: str
@@ -60,13 +60,13 @@ class Timing:
 
     @property
     def kind(self) -> str:
-        """`matmul`, `elementwise` or `sparse`."""
+        """The class of the op: `matmul`, `elementwise` or `sparse`."""
         return CLASSES.get(self.work.op, "elementwise")
 
 
 @dataclass
 class Timings:
-    """What a folder holds: rows; by file, reasons for which rows are not scored with their number; and rows that say nothing."""
+    """The timings of a folder: rows; by file, reasons for which rows are not scored with their number; and rows that say nothing."""
 
     rows: list[Timing] = field(default_factory=list)
     unscored: dict[str, dict[str, int]] = field(default_factory=dict)

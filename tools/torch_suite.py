@@ -48,14 +48,14 @@ from ttc.runtime.program import Program
 
 SAMPLES = 20
 TIME_LIMIT_SECONDS = 60
-"""A sample."""
+"""The seconds that a sample may take."""
 STATUSES = ("pass", "fail", "unsupported", "not exported", "not comparable")
 REFUSALS = ("E0202", "E0205")
 """Codes with which the importer says that it does not take a program."""
 UNINITIALIZED = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
-"""Operators whose result holds anything."""
+"""Operators whose result has arbitrary content."""
 RELATIVE = 1e-4
-"""Of the largest element: the difference that is allowed beside an operator's own tolerances."""
+"""The difference that is allowed beside an operator's own tolerances, as a share of the largest element."""
 
 
 class Call(torch.nn.Module):
@@ -81,22 +81,22 @@ class Case:
 
     @property
     def outcome(self) -> Outcome:
-        """What it is called."""
+        """Return an outcome under the name of the case."""
         return Outcome(f"{name_of(self.op)}:{self.index}", "op_db", name_of(self.op), ordinary=True)
 
 
 def name_of(op: Any) -> str:
-    """`linalg.norm.subgradients_at_zero`: the operator's name and that of the variant of its tests."""
+    """Return the operator's name and that of the variant of its tests: `linalg.norm.subgradients_at_zero`."""
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
 def operators(pattern: str) -> list[Any]:
-    """Those of float32 whose name matches a regular expression, in the database's order."""
+    """Return operators of float32 whose name matches a regular expression, in the database's order."""
     return [op for op in op_db if torch.float32 in op.dtypes and re.search(pattern, name_of(op))]
 
 
 def samples_of(op: Any, count: int, dtype: torch.dtype = torch.float32, *, requires_grad: bool = False) -> list[Any]:
-    """The first samples, the same in every run."""
+    """Return the first samples, the same in every run."""
     torch.manual_seed(0)
     np.random.seed(0)  # noqa: NPY002 - some samples are made by it
     return list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=requires_grad), count))
@@ -104,7 +104,7 @@ def samples_of(op: Any, count: int, dtype: torch.dtype = torch.float32, *, requi
 
 @dataclass(frozen=True)
 class Suite:
-    """What is done with samples of operators.
+    """What is done with samples of operators, here and in `gradient_suite.py`.
 
     Args:
         samples: the first so many of an operator, the same in every run.
@@ -172,7 +172,7 @@ def compiled(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tens
 
 
 def through(program: torch.export.ExportedProgram, tensors: Sequence[torch.Tensor]) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """Return the results of an exported program that went the whole way, and the nn ops that ran in host segments."""
+    """Return the results of an exported program that was compiled and run, and the nn ops that ran in host segments."""
     made = compiled(program, tensors)
     with tempfile.TemporaryDirectory(prefix="torch-suite-") as folder:
         path = Path(folder) / "model.tti"

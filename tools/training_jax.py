@@ -14,7 +14,7 @@ from jax import lax
 from torch.fx.node import map_arg
 
 BETAS, EPS, WEIGHT_DECAY = (0.9, 0.999), 1e-8, 0.01
-"""AdamW as PyTorch has it."""
+"""The numbers of AdamW as PyTorch has it."""
 
 
 def step_of(module: torch.nn.Module, arguments: tuple[torch.Tensor, ...], rate: float, precision: str) -> Callable[[], jax.Array]:
@@ -241,4 +241,4 @@ OPS: dict[str, Callable[..., Any]] = {
     "aten.lift_fresh_copy.default": _same,
     "aten.detach_.default": _same,
 }
-"""By the name of the overload, in what `torch.export` gives before anything is decomposed."""
+"""Functions of jax.numpy by the name of the overload, in what `torch.export` gives before anything is decomposed."""

@@ -31,13 +31,13 @@ class Task:
     target: Tensor
 
     def loss(self, batch: Tensor, target: Tensor) -> Tensor:
-        """Mean cross entropy of the network's result, over its last axis."""
+        """Return the mean cross entropy of the network's result, over its last axis."""
         result = self.network(batch)
         return F.cross_entropy(result.flatten(0, -2), target.flatten())
 
 
 def perceptron(widths: Sequence[int]) -> nn.Module:
-    """Linear layers from width to width, and a ReLU between any two."""
+    """Return linear layers from width to width, and a ReLU between any two."""
     layers: list[nn.Module] = []
     for width, following in zip(widths, widths[1:], strict=False):
         layers += [nn.Linear(width, following), nn.ReLU()]
@@ -74,13 +74,13 @@ class Regular(nn.Module):
         self.shortcut = nn.Identity() if same else convolution(channels, made, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[n, channels, h, w] -> [n, made, h / stride, w / stride]."""
+        """Return [n, made, h / stride, w / stride] of x[n, channels, h, w]."""
         y = F.relu(self.grouped(F.relu(self.first(x))))
         return F.relu(self.last(y * self.squeeze(y).sigmoid()) + self.shortcut(x))
 
 
 def regnet() -> nn.Module:
-    """Eight blocks of RegNet-Y with groups of 16 channels, ten classes."""
+    """Return eight blocks of RegNet-Y with groups of 16 channels, ten classes."""
     stages = [block for c, m in ((32, 48), (48, 112), (112, 256), (256, 448)) for block in (Regular(c, m, 2), Regular(m, m, 1))]
     return nn.Sequential(*convolution(3, 32, 3, 2), nn.ReLU(), *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(448, CLASSES))
 
@@ -95,7 +95,7 @@ class Segmentation(nn.Module):
         self.layers = nn.Sequential(*down, *up)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[n, 3, h, w] -> scores[n, h, w, classes]."""
+        """Return scores[n, h, w, classes] of x[n, 3, h, w]."""
         return self.layers(x).permute(0, 2, 3, 1)
 
 
@@ -109,12 +109,12 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if same else convolution(channels, made, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[n, channels, h, w] -> [n, made, h / stride, w / stride]."""
+        """Return [n, made, h / stride, w / stride] of x[n, channels, h, w]."""
         return F.relu(self.second(F.relu(self.first(x))) + self.shortcut(x))
 
 
 def resnet18() -> nn.Module:
-    """ResNet-18 with ten classes."""
+    """Return ResNet-18 with ten classes."""
     stages = [
         block
         for channels, made, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))
@@ -136,7 +136,7 @@ class Attention(nn.Module):
         self.together, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens, width] -> the same shape."""
+        """Return a tensor of the shape of x[rows, tokens, width]."""
         rows, tokens, width = x.shape
         parts = self.together(x).view(rows, tokens, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         mixed = F.scaled_dot_product_attention(*parts.unbind(0), is_causal=self.causal)
@@ -154,7 +154,7 @@ class Layer(nn.Module):
         self.products = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens, width] -> the same shape."""
+        """Return a tensor of the shape of x[rows, tokens, width]."""
         first, second = self.norms
         if self.before:
             x = x + self.attention(first(x))
@@ -175,7 +175,7 @@ class Vision(nn.Module):
         self.head = nn.Linear(width, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, 3, 112, 112] -> [rows, classes]."""
+        """Return [rows, classes] of x[rows, 3, 112, 112]."""
         tokens = self.patches(x).flatten(2).transpose(1, 2)
         tokens = torch.cat([self.token.expand(len(x), -1, -1), tokens], 1) + self.positions
         return self.head(self.layers(tokens)[:, 0])
@@ -193,13 +193,13 @@ class Language(nn.Module):
             nn.init.normal_(table.weight, std=0.02)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        """Return scores[rows, tokens, words] of x[rows, tokens], integers."""
         tokens = self.words(x) + self.positions(torch.arange(x.shape[1]))
         return F.linear(self.norm(self.layers(tokens)), self.words.weight)
 
 
 def turned(x: Tensor, angles: Tensor) -> Tensor:
-    """x[rows, heads, tokens, depth] with pairs of its last axis turned by rotary positions; angles: [tokens, depth]."""
+    """Return x[rows, heads, tokens, depth] with pairs of its last axis turned by rotary positions; angles: [tokens, depth]."""
     one, other = x.chunk(2, -1)
     return x * angles.cos() + torch.cat([-other, one], -1) * angles.sin()
 
@@ -217,7 +217,7 @@ class LlamaLayer(nn.Module):
         self.down = nn.Linear(688, width, bias=False)
 
     def forward(self, x: Tensor, angles: Tensor) -> Tensor:
-        """x[rows, tokens, width] -> the same shape; angles: [tokens, depth]."""
+        """Return a tensor of the shape of x[rows, tokens, width]; angles: [tokens, depth]."""
         rows, tokens, width = x.shape
         normed = self.norms[0](x)
         q, k, v = (part(normed).view(rows, tokens, -1, self.depth).transpose(1, 2) for part in (self.q, self.k, self.v))
@@ -242,7 +242,7 @@ class Llama(nn.Module):
         self.register_buffer("angles", (torch.arange(TOKENS)[:, None] * frequencies).repeat(1, 2))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        """Return scores[rows, tokens, words] of x[rows, tokens], integers."""
         tokens = self.words(x)
         for layer in self.layers:
             tokens = layer(tokens, self.angles)
@@ -258,7 +258,7 @@ class Recurrent(nn.Module):
         self.cells = nn.LSTM(width, width, 2, batch_first=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        """Return scores[rows, tokens, words] of x[rows, tokens], integers."""
         return self.head(self.cells(self.words(x))[0])
 
 
@@ -274,7 +274,7 @@ class Distilled(nn.Module):
         self.network = DistilBertForMaskedLM(config)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x[rows, tokens], integers -> scores[rows, tokens, words]."""
+        """Return scores[rows, tokens, words] of x[rows, tokens], integers."""
         return self.network(x).logits
 
 

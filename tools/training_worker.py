@@ -24,10 +24,10 @@ from bench_worker import PR_SET_PDEATHSIG, answer, serve
 from training_networks import Task, task
 
 STEPS = 5
-"""First steps, whose losses are compared."""
+"""The number of first steps, whose losses are compared."""
 LEARNING_RATE = 1e-4
 Step: TypeAlias = Callable[[], Any]
-"""Makes one step; the loss before it, as something that `float` takes, once it is computed."""
+"""Makes one step; gives the loss before it, as something that `float` takes, once it is computed."""
 
 
 class _Whole(torch.nn.Module):
@@ -59,19 +59,19 @@ def _by_torch(given: Task, loss: Callable[..., Any], precision: str) -> Step:
 
 
 def eager(given: Task, threads: int, precision: str) -> Step:
-    """PyTorch, op by op."""
+    """Train by PyTorch, op by op."""
     del threads
     return _by_torch(given, given.loss, precision)
 
 
 def inductor(given: Task, threads: int, precision: str) -> Step:
-    """PyTorch's own compiler; it needs a C++ compiler."""
+    """Train by PyTorch's own compiler; it needs a C++ compiler."""
     del threads
     return _by_torch(given, torch.compile(given.loss, dynamic=False), precision)
 
 
 def jax(given: Task, threads: int, precision: str) -> Step:
-    """JAX: gradients of the exported network's ops, and AdamW, in one compiled function."""
+    """Train by JAX: gradients of the exported network's ops, and AdamW, in one compiled function."""
     from training_jax import step_of
 
     del threads  # those of the processors that the process may use, see `main`
@@ -79,13 +79,13 @@ def jax(given: Task, threads: int, precision: str) -> Step:
 
 
 def torch_compile(given: Task, threads: int, precision: str) -> Step:
-    """`torch.compile` with our backend; a graph that it cannot compile is an error.  The optimizer is PyTorch's."""
+    """Train by `torch.compile` with our backend; a graph that it cannot compile is an error. The optimizer is PyTorch's."""
     options = {"target": "host", "threads": threads, "fallback": False, "precision": precision}
     return _by_torch(given, torch.compile(given.loss, backend="ttc", dynamic=False, options=options), "float32")
 
 
 def step(given: Task, threads: int, precision: str) -> Step:
-    """Our fused program `step`, by `ttc.training`."""
+    """Train by our fused program `step`, by `ttc.training`."""
     import ttc
 
     optimizer = torch.optim.AdamW(given.network.parameters(), lr=LEARNING_RATE)
@@ -116,7 +116,7 @@ class Training:
 
     @property
     def peak_bytes(self) -> int:
-        """The most memory that was resident at a time, over what was when the network was made."""
+        """Return the most memory that was resident at a time, over what was when the network was made."""
         return _peak_bytes() - self._before
 
 

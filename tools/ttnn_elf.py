@@ -7,7 +7,7 @@ import struct
 RETURN = struct.pack("<I", 0x00008067)
 BASE = 0x5000
 HEADER, SEGMENT, SECTION = 52, 32, 40
-"""Bytes of ELF's three kinds of header, for 32 bits."""
+"""The bytes of ELF's three kinds of header, for 32 bits."""
 NAMES = b"\0.text\0.rela.text\0.symtab\0.strtab\0.shstrtab\0"
 STRINGS = b"\0_start\0"
 

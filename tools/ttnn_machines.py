@@ -15,7 +15,7 @@ BLACKHOLE = {
 }
 """A chip of p150: 12 of 14 Ethernet cores, and one of its two PCIe cores."""
 BOARD_KINDS = {"n150": 0x18, "n300": 0x14, "p150": 0x41}
-"""What numbers of boards begin with, above their 36 lowest bits."""
+"""The beginnings of numbers of boards, above their 36 lowest bits."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Machine:
 
     @property
     def chips(self) -> int:
-        """How many chips there are."""
+        """Return how many chips there are."""
         return self.mesh[0] * self.mesh[1]
 
     def in_a_row(self) -> Machine:
@@ -106,4 +106,4 @@ MACHINES = {
         tuple((a, b, _pairs((first, first), count=4)) for a, b, first in ((0, 2, 4), (0, 3, 8), (1, 3, 4), (1, 2, 8))),
     ),
 }  # fmt: skip
-"""By name: n150 and p150 alone, four n300 as a mesh of 2 x 4 chips, and four p150 in a ring."""
+"""Machines by name: n150 and p150 alone, four n300 as a mesh of 2 x 4 chips, and four p150 in a ring."""

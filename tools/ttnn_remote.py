@@ -25,7 +25,7 @@ from ttnn_machines import Machine
 
 WORKER = Path(__file__).with_name("ttnn_worker.py")
 COMPILER = Path("runtime/sfpi/compiler/bin/riscv-tt-elf-g++")
-"""Where TT-NN looks for its compiler of kernels, inside its own folder."""
+"""The place where TT-NN looks for its compiler of kernels, inside its own folder."""
 STUB = """#!/bin/sh
 # In place of the compiler of kernels: every kernel is the same return, which a mock device never runs.
 [ "$1" = --version ] && { echo "riscv-tt-elf-g++ (none) 15.1.0"; exit 0; }
@@ -45,7 +45,7 @@ DTYPES = {"float32": torch.float32, "uint32": torch.int32, "int32": torch.int32,
 
 
 class Refusal(Exception):
-    """A call that TT-NN does not take, with its message."""
+    """Raised for a call that TT-NN does not take, with its message."""
 
 
 def install_stub(python: Path) -> None:
@@ -191,7 +191,7 @@ class Handle(Opaque):
 
 @dataclass(frozen=True)
 class Spread:
-    """How a tensor lies on a mesh.  parts: of a dimension; 1: every chip has all."""
+    """The way in which a tensor lies on a mesh.  parts: of a dimension; 1: every chip has all."""
 
     parts: int
     dim: int = 0

@@ -27,7 +27,7 @@ from typing import Any
 import ttnn  # pyright: ignore[reportMissingImports]
 
 SMALL_BYTES = 65536
-"""L1 of each core that TT-NN keeps for tables of convolutions and pools."""
+"""The bytes of each core's L1 that TT-NN keeps for tables of convolutions and pools."""
 OBJECTS: dict[int, Any] = {}
 
 

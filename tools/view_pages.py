@@ -28,7 +28,7 @@ from ttc.cli import main as ttc
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "view"
 LAYERS = 12
-"""Layers of the encoder, as BERT has."""
+"""The number of layers of the encoder, as BERT has."""
 
 
 class NamedEncoder(Encoder):
@@ -74,7 +74,7 @@ PAGES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], bool]] = 
     "encoder": (encoder, ("--format", "Bfp8_b"), True),
     "training": (classifier, ("--loss", "cross_entropy", "--optimizer", "adamw:lr=0.001"), False),
 }
-"""By name: the model, flags of its compilation, and whether its nodes are compared."""
+"""The pages by name: the model, flags of its compilation, and whether its nodes are compared."""
 
 
 def write_page(name: str, folder: Path) -> Path:
