@@ -73,6 +73,9 @@ perf-gemms: $(VENV)/.test  ## compare the performance model with published produ
 perf-schedules: $(VENV)/.test  ## how far schedules of six networks are from the engines' limit
 	$(BIN)/python tools/schedules.py
 
+perf-chips: $(VENV)/.test  ## what 2, 8 and 32 chips give over one, by the performance model
+	$(BIN)/python tools/chips.py
+
 perf-published: $(VENV)/.test  ## compare the performance model with published throughput of whole models
 	$(BIN)/python tools/published.py
 

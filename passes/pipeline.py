@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttc.dialects.core.machines.targets import Target
-from ttc.dialects.core.numerics import DRAM_PLACEMENTS
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS, PIPELINE
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
 from ttc.dialects.core.rules.precision import PrecisionRule
@@ -86,7 +86,8 @@ class PipelineSettings:
         rules: of precision, for single ops.
         dram_placement: how DRAM channels are chosen.
         placement: what the user wants for the places of single ops and queues.
-        chips: that programs are spread over, each linked to the next.
+        chips: that programs are spread over; those of a pipeline are each linked to the next.
+        parallel: what chips divide, one of `numerics.PARALLEL`; None: the batch where they can, ops else.
         effort: of placement, from 0 to 2.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
@@ -99,10 +100,17 @@ class PipelineSettings:
     dram_placement: str = DRAM_PLACEMENTS[0]
     placement: tuple[AnyRule, ...] = ()
     chips: tuple[int, ...] = (0,)
+    parallel: str | None = None
     effort: int = 1
     samples: int | None = None
     gradients: Differentiate | None = None
     training: TrainingPlan | None = None
+
+    @property
+    def most_replicas(self) -> int:
+        """Chips among which replicas may be divided; 1 where a pipeline is asked for, in one word or by ops that begin a chip."""
+        begins = any(isinstance(rule, PlacementRule) and rule.chip_break for rule in self.placement)
+        return 1 if self.parallel == PIPELINE or begins else len(self.chips)
 
     def passes_on_gradients(self) -> list[Pass]:
         """Return the passes that make gradients and what trains with them; none for inference."""
@@ -132,7 +140,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         "tile": [
             *(
                 NoteIndependent(),
-                StreamBatch(wanted.samples),
+                StreamBatch(wanted.samples, wanted.most_replicas),
                 BlockRows(),
                 LowerToTile(),
                 AssignFormats(format),

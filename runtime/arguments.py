@@ -43,10 +43,13 @@ def check_names(program: Program, given: Mapping[str, Any]) -> None:
 
 
 def entries_of(argument: Argument, queue: Entries) -> int:
-    """Return how many entries of the queue make up the user's array. Raises E0602 if no number of them does."""
+    """Return how many entries of a queue make up the user's array, or the queue's share of it where several carry it.
+
+    Raises: E0602 if no number of them does.
+    """
     if -1 in argument.shape or -1 in queue.tensor.shape:
         return 1
-    whole, entry = prod(argument.shape), prod(queue.tensor.shape)
+    whole, entry = prod(argument.shape), prod(queue.tensor.shape) * argument.shares
     count = whole // entry if argument.streamed and entry else 1
     if count * entry != whole or count > queue.entries:
         shapes = f"{list(argument.shape)} into {queue.entries} of {list(queue.tensor.shape)}"
@@ -62,8 +65,18 @@ def to_entries(argument: Argument, queue: Entries, value: Any) -> list[NDArray]:
     """
     if -1 in queue.tensor.shape:
         return [widened(_converted(argument, queue.tensor, value))]
-    entries = widened(_converted(argument, queue.tensor, value)).reshape(entries_of(argument, queue), *queue.tensor.shape)
-    return [entries[index, ...] for index in range(len(entries))]
+    count = entries_of(argument, queue) * argument.shares
+    entries = widened(_converted(argument, queue.tensor, value)).reshape(count, *queue.tensor.shape)
+    return [entries[index, ...] for index in range(count)]
+
+
+def entries_by_queue(argument: Argument, queues: Mapping[str, Entries], value: Any) -> dict[str, list[NDArray]]:
+    """Return a user's array as entries of each queue that carries it.  Raises as `to_entries` does."""
+    entries = to_entries(argument, queues[argument.queue], value)
+    if argument.shares == 1:
+        return dict.fromkeys(argument.queues, entries)
+    each = len(entries) // argument.shares
+    return {queue: entries[number * each : (number + 1) * each] for number, queue in enumerate(argument.queues)}
 
 
 def to_entry(argument: Argument, entry: TensorType, value: Any) -> NDArray:

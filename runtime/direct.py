@@ -130,6 +130,7 @@ def direct_entry(program: Program, surface: Surface) -> DirectEntry | None:
         and all(result.queue in written for result in program.results)
         and all(_has_entries(item, queues[item.queue], graph.input_count) for item in (*inputs, *outputs))
         and not any(queues[name].shown for name in (*given, *written))
+        and not any(item.replicas for item in (*inputs, *outputs))
         and (graph.input_count == 1 or not (states or updates))
     )
     if not simple:

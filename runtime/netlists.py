@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ttc.dialects.netlist.model import Netlist
+from ttc.dialects.netlist.replicas import merged
 from ttc.runtime.direct import DirectEntry, direct_entry
 from ttc.runtime.engines.joined import joined
 from ttc.runtime.machine.surface import Surface, surface_of
@@ -51,7 +52,7 @@ class Netlists:
         if changing:
             queues = {name: replace(queue, kind="state") if name in changing else queue for name, queue in netlist.queues.items()}
             netlist = replace(netlist, queues=queues)
-        return joined(netlist) if self._joins else netlist
+        return joined(merged(netlist)) if self._joins else netlist
 
     @cached_property
     def surface(self) -> Surface:

@@ -71,7 +71,8 @@ def _check_entry(program: Program, netlist: Netlist, description: Description) -
     for argument in (*program.arguments, *program.results):
         if argument.dtype not in DTYPE_NAMES:
             raise Error("E0609", f"'{argument.dtype}' is no element type", f"{program.name}: {argument.name}")
-        entries_of(argument, netlist.queues[argument.queue])
+        for queue in argument.queues:
+            entries_of(argument, netlist.queues[queue])
     for result in program.results:
         if result.updates is not None and result.updates not in {**description.parameters, **description.states}:
             raise Error("E0703", f"result '{result.name}' updates '{result.updates}', which the model does not have", program.name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import ttc.settings.option_values as takes
 from ttc.dialects.core.errors import Error, nearest, passed_over, warn
-from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PRECISIONS
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PARALLEL, PRECISIONS
 from ttc.dialects.core.records import record
 from ttc.inputs.files import check_tables
 from ttc.settings.generate_options import GenerateOptions
@@ -69,8 +69,16 @@ class CompileOptions(Options):
     chips: int | None = option(
         None, "Chips to spread a program over; default: one, or all of a cluster.", takes.integer(1), "N", in_result=True
     )
+    parallel: str | None = maybe_choice(
+        "What several chips divide: samples of a batch, or ops, as stages of a pipeline; default: the batch where that can be.",
+        PARALLEL,
+    )
     cluster: tuple[Cluster, ...] = option(
-        (), "File that describes chips and the Ethernet links between them.", takes.cluster, "FILE.yaml", in_result=True
+        (),
+        "Chips and the links between them: a rectangle, or a file that describes them.",
+        takes.cluster,
+        "RxC|FILE.yaml",
+        in_result=True,
     )
     dram_placement: str | None = maybe_choice("How the DRAM channel of a queue is chosen; default: by traffic.", DRAM_PLACEMENTS)
     amp: int = option(

@@ -69,17 +69,26 @@ def _check_arguments(program: Program, netlist: Netlist, where: str, found: Find
 
 
 def _check_argument(argument: Argument, kinds: tuple[str, ...], netlist: Netlist, where: str, found: Findings) -> None:
-    queue = netlist.queues.get(argument.queue)
+    if not found.require(len(set(argument.queues)) == len(argument.queues), "E0608", where, "two of its replicas share a queue"):
+        return
+    found.require(not argument.replicas or argument.updates is None, "E0608", where, "what replicas compute updates nothing")
+    for name in argument.queues:
+        _check_queue(argument, name, kinds, netlist, where, found)
+
+
+def _check_queue(argument: Argument, name: str, kinds: tuple[str, ...], netlist: Netlist, where: str, found: Findings) -> None:
+    queue = netlist.queues.get(name)
     if queue is None:
-        found.add("E0601", where, f"'{argument.queue}' is no queue", found.nearest(argument.queue, netlist.queues))
+        found.add("E0601", where, f"'{name}' is no queue", found.nearest(name, netlist.queues))
         return
     message = f"its kind {argument.kind} does not go with queue '{queue.name}' of kind {queue.kind}"
     found.require(queue.kind in kinds, "E0608", where, message)
     if min(argument.shape, default=0) < 0 or -1 in queue.tensor.shape:
         return
-    elements, entry = prod(argument.shape), queue.tensor.elements
+    elements, entry = prod(argument.shape), queue.tensor.elements * argument.shares
     fits = entry > 0 and elements % entry == 0 and elements >= entry if argument.streamed else elements == entry
-    message = f"shape {list(argument.shape)} does not fill entries of shape {list(queue.tensor.shape)}"
+    divided = f" of {argument.shares} replicas" if argument.shares > 1 else ""
+    message = f"shape {list(argument.shape)} does not fill entries{divided} of shape {list(queue.tensor.shape)}"
     found.require(fits, "E0608", where, message)
 
 
@@ -238,7 +247,7 @@ class Dataflow:
     def check(self) -> None:
         """Every read has a writer before it, every result is written, lifetimes cover all uses."""
         written: set[str] = set()
-        given = {a.queue for a in self.program.arguments}
+        given = {queue for a in self.program.arguments for queue in a.queues}
         executed = {graph.name: graph for graph, _ in self.walk.epochs}
         reads = {name: self._reads(graph) for name, graph in executed.items()}
         total = sum(len(reads[graph.name]) + len(graph.writes) for graph, _ in self.walk.epochs)
@@ -254,10 +263,10 @@ class Dataflow:
             for _, name in graph.writes:
                 uses[name].append(epoch)
                 written.add(name)
-        for result in self.program.results:
-            queue = self.netlist.queues.get(result.queue)
-            missing = queue is not None and result.queue not in written
-            self.found.require(not missing, "E0608", self.walk.where, f"nothing writes queue '{result.queue}' of result '{result.name}'")
+        carriers = {queue: result.name for result in self.program.results for queue in result.queues}
+        for queue, name in carriers.items():
+            missing = queue in self.netlist.queues and queue not in written
+            self.found.require(not missing, "E0608", self.walk.where, f"nothing writes queue '{queue}' of result '{name}'")
         for name, epochs in uses.items():
             self._check_lifetime(name, epochs)
 

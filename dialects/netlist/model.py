@@ -257,6 +257,8 @@ class Argument:
         shape, dtype: of the user's array (numpy name).
         streamed: whether dimension 0 is cut into microbatches, one an entry.
         updates: parameter or state whose new value this result is.
+        replicas: queues of the program's further replicas, which compute the same on other chips, in order.  Of what is streamed each
+            queue carries an equal run of the microbatches; of what is not, each carries all.
     """
 
     name: str
@@ -266,6 +268,17 @@ class Argument:
     dtype: str
     streamed: bool = False
     updates: str | None = None
+    replicas: tuple[str, ...] = ()
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """All queues that carry it, in the order of the replicas."""
+        return (self.queue, *self.replicas)
+
+    @property
+    def shares(self) -> int:
+        """Equal runs of microbatches into which the queues divide it."""
+        return 1 + len(self.replicas) if self.streamed else 1
 
 
 @record(slots=True)
@@ -287,6 +300,7 @@ class Chip:
     host_channels, host_channel_bytes: of the host's memory that the chip reads and writes.  The channel after them, `host_channels`, is
     memory of the program alone, without a limit.
     links: (chip, chip, number of Ethernet links between them), the lower chip first.
+    host_links: between the host and the chips.
     """
 
     target: str
@@ -306,6 +320,7 @@ class Chip:
     host_channels: int = 0
     host_channel_bytes: int = 0
     links: tuple[tuple[int, int, int], ...] = ()
+    host_links: int = 1
 
 
 @record(slots=True)

@@ -10,7 +10,7 @@ from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, traits_d
 from xdsl.traits import NoTerminator
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import STR
+from ttc.dialects.core.ir.attributes import INT, INTS, STR
 from ttc.dialects.netlist.attrs import ArgumentAttr, SettingAttr
 from ttc.dialects.netlist.base import NUMBER, Container, NetlistBase, field
 from ttc.dialects.netlist.model import Argument, Instruction, QueueSetting
@@ -18,13 +18,19 @@ from ttc.dialects.netlist.model import Argument, Instruction, QueueSetting
 
 @irdl_op_definition
 class ProgramOp(Container):
-    """An entry function: its arguments and results, and the instructions that run it."""
+    """An entry function: its arguments and results, and the instructions that run it.
+
+    replicas: groups of chips that run it, each on an equal part of the batch that arguments hold; absent: one.  replica_chips: chips of
+    all groups, one group after the other; graphs and queues of the module are those of the first group.
+    """
 
     name = "netlist.program"
     arguments_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="arguments")
     outputs_attr = opt_prop_def(ArrayAttr.constr(base(ArgumentAttr)), prop_name="results")
 
     sym: str = field(STR, str)
+    replicas: int | None = field(INT, int, optional=True)
+    replica_chips: tuple[int, ...] | None = field(INTS, tuple, optional=True)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

@@ -56,6 +56,9 @@ def split(netlist: Netlist, tensors: Mapping[str, Collection[str]]) -> NetlistSp
     """
     if netlist.positions != "order":
         raise Error("E0503", "its programs set the positions in queues themselves: it cannot be split by chip")
+    if any(port.replicas for program in netlist.programs.values() for port in program.arguments):
+        hint = "compile for the chips of one replica, or with --parallel pipeline"
+        raise Error("E0503", "its programs have replicas, which take parts of a batch: it cannot be split by chip", hint=hint)
     homes = _homes(netlist)
     uses = _Uses(netlist, homes)
     _check_direct(netlist)

@@ -19,6 +19,7 @@ from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.codec import PlainValue, decode, encode
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, ReceiveOp, WriteOp, chip_of, origin_of
+from ttc.dialects.netlist.replicas import replicated
 
 OPTIONAL = ("intermediate", "accumulate", "fidelity", "precision", "inner", "cycles", "rounding", "settings")
 """Fields of an op that have a default."""
@@ -54,7 +55,8 @@ def to_model(module: ModuleOp) -> Netlist:
         plain_graphs,
         {name: _program(op) for name, op in programs.items()},
     )
-    return replace(netlist, **_typed(origin_of(module), "module"))
+    netlist = replace(netlist, **_typed(origin_of(module), "module"))
+    return _with_replicas(netlist, list(programs.values()))
 
 
 def verify_netlist(module: ModuleOp) -> Netlist:
@@ -164,6 +166,19 @@ def _source(value: SSAValue, where: str) -> str:
         return owner.op
     name = owner.name if isinstance(owner, Operation) else "a block argument"
     raise Error("E0606", f"an input is {name}, neither a queue nor an op", where=where)
+
+
+def _with_replicas(netlist: Netlist, programs: Sequence[ProgramOp]) -> Netlist:
+    """Return a netlist with the graphs of all replicas.  Raises E0608 for programs of which some have others, E0609 without chips."""
+    found = {(op.replicas or 1, op.replica_chips or ()) for op in programs}
+    if len(found) > 1:
+        raise Error("E0608", "all programs of a netlist have the same replicas", where=f"program '{programs[0].sym}'")
+    count, chips = found.pop() if found else (1, ())
+    if count == 1:
+        return netlist
+    if not chips:
+        raise Error("E0609", "the chips of its replicas are not decided", where=f"program '{programs[0].sym}'")
+    return replicated(netlist, count, chips)
 
 
 def _program(op: ProgramOp) -> Program:

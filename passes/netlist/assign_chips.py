@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ttc.dialects.core.machines.chip_rows import require_linked
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import programs_of
@@ -17,6 +18,9 @@ class AssignChips(Pass):
     Graphs are cut where stages meet; what crosses goes through a queue on the chip that reads it, written over Ethernet.  Constants lie
     on every chip that reads them.  A batch that is streamed passes in rounds: the program runs its graphs in a loop, so that each chip
     works on another part of the batch.
+
+    A program of several replicas gets chips for each of them.  The stages are those of the first, whose graphs stand in the module; the
+    others are equal to it, each on as many chips.
 
     Before:
         netlist.queue() {kind = "input", sym = "x", tensor = !tile.tensor<"32x64xFloat32", "tiles(32, 32)">, type = "queue"} : () -> ()
@@ -76,7 +80,7 @@ class AssignChips(Pass):
         a program that has states stays on the first chip; one of fewer ops than chips leaves chips without work.
 
     Args:
-        chips: in the order of the stages, each linked to the next.
+        chips: in the order of the stages, each linked to the next; those of one replica after those of another.
         rules: of placement; of these, where a chip is to begin.
     """
 
@@ -90,7 +94,13 @@ class AssignChips(Pass):
         from ttc.passes.netlist.chip_assigner import ChipAssigner  # with the search for places, which devices alone need
         from ttc.passes.netlist.chip_queues import ChipQueues
 
-        for program in programs_of(unit.module).values():
-            ChipAssigner(unit, rewriter, program, self.chips, self.rules).assign()
-        if len(self.chips) > 1:
+        programs = list(programs_of(unit.module).values())
+        count = max((program.replicas or 1 for program in programs), default=1)
+        chips = self.chips[: len(self.chips) // count]
+        for begin in range(0, len(self.chips), len(chips)):
+            require_linked(unit.target, self.chips[begin : begin + len(chips)])
+        for program in programs:
+            ChipAssigner(unit, rewriter, program, chips, self.rules).assign()
+            program.replica_chips = self.chips if count > 1 else None
+        if len(chips) > 1:
             ChipQueues(unit.module).part(rewriter)

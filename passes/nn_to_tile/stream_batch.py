@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import gcd
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
@@ -36,6 +37,9 @@ class StreamBatch(Pass):
     m is the smallest divisor of N whose tiles are filled about as well as the best divisor's, unless one is asked for.  A constant with
     the same rows for each sample, as exporters make one of a row that a model expands, is cut to those of m samples.
 
+    Where there are several chips, replicas of the program divide the batch: as many as divide it and the chips, each on as many chips.
+    The attribute `ttc.replicas` says how many; microbatches are then counted for one of them.
+
     Before:
         func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
           %y = nn.relu(%x) : (tensor<64x10xf32>) -> tensor<64x10xf32>
@@ -47,41 +51,82 @@ class StreamBatch(Pass):
           %y = nn.relu(%x) : (tensor<32x10xf32>) -> tensor<32x10xf32>
           func.return %y : tensor<32x10xf32>
         }
+
     Missed:
         a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch; a tensor
         has no elements.
 
     Args:
         samples: of a microbatch, for batches that they divide; None: as tiles are filled.
+        chips: among which replicas may be divided; 1: there are none.
     """
 
     name: ClassVar[str] = "stream-batch"
     samples: int | None = None
+    chips: int = 1
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:
             return
         rows = RepeatedRows(unit)
-        for function in entry_functions(unit.module):
-            self._stream(function, rows, rewriter)
+        batches = [_Batch.of(function, rows) for function in entry_functions(unit.module)]
+        replicas = self._replicas(batches, rewriter)
+        for batch in batches:
+            self._stream(batch, rows, rewriter, replicas)
 
-    def _stream(self, function: func.FuncOp, rows: RepeatedRows, rewriter: Rewriter) -> None:
-        carried, reason = batch_carriers(function, rows.has)
+    def _replicas(self, batches: list[_Batch], rewriter: Rewriter) -> int:
+        """Return how many replicas divide the batches of all programs, which share memory."""
+        whole = all(batch.carried and batch.reason is None for batch in batches)
+        count = gcd(self.chips, *(batch.size for batch in batches)) if whole else 1
+        for batch in batches if self.chips > 1 else ():
+            if count == 1:
+                reason = batch.reason or (f"a batch of {batch.size}" if batch.carried else "a batch of one")
+                rewriter.missed(batch.function, f"{self.chips} chips compute no parts of the batch: {reason}")
+            elif not rewriter.allow("divide-batch", batch.function):
+                return 1
+        return count
+
+    def _stream(self, batch: _Batch, rows: RepeatedRows, rewriter: Rewriter, replicas: int) -> None:
+        function, carried, size = batch.function, batch.carried, batch.size
         if not carried:
             return
-        size = spec_of(function.body.block.args[0].type).shape[0]
-        if reason is not None:
-            rewriter.missed(function, f"the batch of {size} is not streamed: {reason}")
+        if batch.reason is not None:
+            rewriter.missed(function, f"the batch of {size} is not streamed: {batch.reason}")
             return
-        asked = self.samples if self.samples is not None and size % self.samples == 0 else None
-        samples = asked or microbatch(size, [spec_of(v.type) for v in carried if not isinstance(v.owner, LeafOp)])
-        if samples == size or not rewriter.allow("stream-batch", function):
+        each = size // replicas
+        asked = self.samples if self.samples is not None and each % self.samples == 0 else None
+        samples = asked or microbatch(size, [spec_of(v.type) for v in carried if not isinstance(v.owner, LeafOp)], each)
+        if samples == size or not rewriter.allow("stream-batch", function, required=replicas > 1):
             return
         for leaf in [v.owner for v in carried if isinstance(v.owner, LeafOp)]:
             key = rows.cut(leaf, size // samples)
             rewriter.applied(function, f"a constant holds the same rows for each of {size} samples: '{key}' those of {samples}")
         resize_batch(function, carried, size, samples)
-        rewriter.applied(function, f"a batch of {size} is streamed as {size // samples} microbatches of {samples}", samples=samples)
+        if replicas > 1:
+            function.attributes["ttc.replicas"] = attribute(replicas)
+            function.attributes["ttc.input_count"] = attribute(each // samples)
+            chips = self.chips // replicas
+            on = "each on a chip" if chips == 1 else f"each on a pipeline of {chips} chips"
+            rewriter.applied(
+                function, f"{replicas} replicas of the program, {on}, divide a batch of {size}", replicas=replicas, chips=chips
+            )
+        rewriter.applied(function, f"a batch of {each} is streamed as {each // samples} microbatches of {samples}", samples=samples)
+
+
+@record(frozen=False)
+class _Batch:
+    """A program, the values that carry its batch, why its samples may depend on others, and how many they are."""
+
+    function: func.FuncOp
+    carried: set[SSAValue]
+    reason: str | None
+    size: int
+
+    @staticmethod
+    def of(function: func.FuncOp, rows: RepeatedRows) -> _Batch:
+        """Return the batch of a program."""
+        carried, reason = batch_carriers(function, rows.has)
+        return _Batch(function, carried, reason, spec_of(function.body.block.args[0].type).shape[0] if carried else 1)
 
 
 def batch_carriers(function: func.FuncOp, repeats: Callable[[LeafOp, int], bool] | None = None) -> tuple[set[SSAValue], str | None]:
@@ -128,11 +173,13 @@ def _empty(carried: set[SSAValue]) -> str | None:
     return "a tensor has no elements" if any(0 in spec_of(v.type).shape for v in carried) else None
 
 
-def microbatch(size: int, specs: list[Spec]) -> int:
+def microbatch(size: int, specs: list[Spec], each: int | None = None) -> int:
     """Return the samples of a microbatch: the smallest divisor of the batch that wastes little tile padding, and has rows enough for many
     cores.
+
+    each: samples of a replica, which are divided instead of the whole batch, if there are replicas.
     """
-    samples = divisors(size)[::-1]
+    samples = divisors(each or size)[::-1]
     cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in samples}
     least = min(cost.values())
     frugal = [m for m in samples if cost[m] <= SLACK * least]

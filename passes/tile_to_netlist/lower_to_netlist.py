@@ -136,6 +136,7 @@ class _Builder:
         _copy_what_is_not_computed(block)
         name = function.sym_name.data
         count = plain(function.attributes["ttc.input_count"]) if "ttc.input_count" in function.attributes else 1
+        replicas = plain(function.attributes["ttc.replicas"]) if "ttc.replicas" in function.attributes else 1
         queues: dict[SSAValue, QueueOp] = {a: self.input(a, p, count) for a, p in zip(block.args, arguments, strict=True)}
         found = groups(block, is_view, self.on_host)
         graphs = self.graphs(name, segments(found), queues, count)
@@ -148,10 +149,11 @@ class _Builder:
         location = named_location(name)
         program = ProgramOp.build(
             name,
-            [_argument(p, q, "input", count) for p, q in zip(arguments, queues.values(), strict=False)],
-            [_argument(p, q, self.result_kind(p), count) for p, q in zip(results, outputs, strict=True)],
+            [_argument(p, q, "input", count * replicas) for p, q in zip(arguments, queues.values(), strict=False)],
+            [_argument(p, q, self.result_kind(p), count * replicas) for p, q in zip(results, outputs, strict=True)],
             location,
         )
+        program.replicas = replicas if replicas > 1 else None
         for graph in graphs:
             program.add(ExecuteOp.build(graph.op))
             self.append(graph.op)

@@ -33,7 +33,7 @@ def _whole(program: Program, netlist: Netlist) -> Graph | None:
     graphs = [netlist.graphs[name] for name in names]
     if len(set(names)) < len(names) or len({graph.input_count for graph in graphs}) > 1:
         return None
-    inner = _inner(graphs, netlist, {r.queue for r in program.results})
+    inner = _inner(graphs, netlist, {queue for r in program.results for queue in r.queues})
     if inner is None:
         return None
     ops = tuple(replace(op, inputs=tuple(inner.get(name, name) for name in op.inputs)) for graph in graphs for op in graph.ops)

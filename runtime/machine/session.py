@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.netlist import model
-from ttc.runtime.arguments import check_names, entries_of, inputs_of, outputs_of, to_entries
+from ttc.runtime.arguments import check_names, entries_by_queue, entries_of, inputs_of, outputs_of
 from ttc.runtime.contract import check_values, known_values
 from ttc.runtime.devices import require_device
 from ttc.runtime.engines.base import Plan, ShortRun
@@ -135,7 +135,7 @@ class Session:
         Raises: as `call` does for inputs; E0804 if a queue is full, and stays so for `timeout` seconds.
         """
         entry, cells = self._checked(name, inputs), self._main(name)
-        counts = {a.queue: entries_of(a, self._surface.queues[a.queue]) for a in inputs_of(entry)}
+        counts = {queue: entries_of(a, self._surface.queues[queue]) for a in inputs_of(entry) for queue in a.queues}
 
         def full() -> str | None:
             lacking = [queue for queue, count in counts.items() if not cells[queue].has_room(count)]
@@ -164,7 +164,7 @@ class Session:
     def pop(self, name: str, *, timeout: float = 0.0) -> dict[str, NDArray]:
         """Return the outputs of the oldest run that nobody has popped. Raises E0804 if none come for `timeout` seconds."""
         entry, cells = self.entry(name), self._main(name)
-        counts = {r.queue: entries_of(r, self._surface.queues[r.queue]) for r in outputs_of(entry)}
+        counts = {queue: entries_of(r, self._surface.queues[queue]) for r in outputs_of(entry) for queue in r.queues}
 
         def empty() -> str | None:
             lacking = [queue for queue, count in counts.items() if cells[queue].available(USER) < min(count, cells[queue].most)]
@@ -378,8 +378,8 @@ class Session:
             raise
 
     def _push(self, entry: model.Program, cells: Cells, inputs: Mapping[str, Any], watch: Watch | None = None) -> None:
-        entries = {a.queue: to_entries(a, self._surface.queues[a.queue], inputs[a.name]) for a in inputs_of(entry)}
-        for queue, items in entries.items():
+        entries = [entries_by_queue(a, self._surface.queues, inputs[a.name]) for a in inputs_of(entry)]
+        for queue, items in (share for shares in entries for share in shares.items()):
             for item in items:
                 cells[queue].push(item)
                 if watch is not None:

@@ -47,7 +47,8 @@ class Store:
             for queue in port.reads:
                 readers[queue][port.name] = None
         for result in entry.results:
-            readers[result.queue][USER if result.updates is None else UPDATES] = None
+            for queue in result.queues:
+                readers[queue][USER if result.updates is None else UPDATES] = None
         return {name: self.shared.get(name) or self._made(self._surface.queues[name], found) for name, found in readers.items()}
 
     def _made(self, queue: Channel, readers: Iterable[str]) -> Cell:
@@ -60,7 +61,8 @@ def taken(results: Sequence[Argument], cells: Cells, surface: Surface, reader: s
     """Take results out of the cells for a reader, and return them by name; those of one queue are of the same entries."""
     found: dict[str, list[NDArray]] = {}
     for result in results:
-        if result.queue not in found:
-            count = min(entries_of(result, surface.queues[result.queue]), cells[result.queue].most)
-            found[result.queue] = [cells[result.queue].take(reader) for _ in range(count)]
-    return {result.name: from_entries(result, found[result.queue]) for result in results}
+        for queue in result.queues:
+            if queue not in found:
+                count = min(entries_of(result, surface.queues[queue]), cells[queue].most)
+                found[queue] = [cells[queue].take(reader) for _ in range(count)]
+    return {result.name: from_entries(result, [entry for queue in result.queues for entry in found[queue]]) for result in results}

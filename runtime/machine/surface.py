@@ -60,7 +60,7 @@ class Surface:
     def used(self, program: str) -> dict[str, None]:
         """Return queues that a program's graphs, arguments and results use."""
         entry = self.programs[program]
-        arguments = [argument.queue for argument in (*entry.arguments, *entry.results)]
+        arguments = [queue for argument in (*entry.arguments, *entry.results) for queue in argument.queues]
         return dict.fromkeys([*arguments, *(name for port in self.ports(program) for name in (*port.reads, *port.writes))])
 
     def shared(self) -> list[str]:

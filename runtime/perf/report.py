@@ -106,7 +106,7 @@ def _epoch_row(number: int, epoch: EpochCost) -> list[object]:
 def run_lines(cost: RunCost) -> list[str]:
     """Return sentences that say what a run amounts to."""
     switching = cost.switch_cycles / max(cost.cycles, 1.0)
-    chips = f"{cost.chips} chip{'s' if cost.chips > 1 else ''}"
+    chips = f"{cost.chips} chip{'s' if cost.chips > 1 else ''}" + (f", {cost.replicas} replicas," if cost.replicas > 1 else "")
     untimed = sum(op.place == "host" for epoch in cost.epochs for op in epoch.ops)
     lines = [
         f"program {cost.program} on {cost.target}: {chips} of {cost.cores} cores at {cost.clock_hz / 1e9:.2f} GHz",

@@ -2,7 +2,7 @@
 
 Epochs on one chip run one after another; graphs of one epoch run together, each on its chip.  An epoch waits for the
 epochs before it that write the queues it reads; where that leaves chips free they work at the same time.  The host fills and empties
-queues while the device runs.
+queues while the device runs.  Replicas of a program compute their parts of the batch at the same time; one of them is costed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import groupby
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Program, Queue
+from ttc.dialects.netlist.replicas import first_replica, replica_count
 from ttc.runtime.metrics import counter
 from ttc.runtime.perf.epoch import EpochCost, epoch_cost
 from ttc.runtime.perf.rates import Rates, machine, rates_of
@@ -51,12 +52,13 @@ class RunCost:
 
     Args:
         program, target, arch, chips, cores: what runs where; cores of one chip.
+        replicas: of the program, each on an equal part of the chips, which compute parts of the batch at the same time.
         slowdown: cycles of the run by cycle of its epochs (`Rates.slowdown`).
-        epochs: those that differ, in the order in which they first run; executions: all that run, loops unrolled once.
+        epochs: of one replica, those that differ, in the order in which they first run; executions: all that run, loops unrolled once.
         switches: epochs begun; switch_cycles: of all of them.
         device_cycles: of the device alone; host_cycles: of the host's transfers; cycles: of the run, both overlapped.
         samples: that a call computes; seconds: of it; samples_per_second.
-        dram_bytes, host_bytes: moved.
+        dram_bytes, host_bytes: moved, by all replicas.
         utilization: mean over all cores of the part of the run in which their engines work.
         math_peak: part of the matrix engines' rate at the ops' own fidelity; flops_peak: of their rate in one phase.
         dram_peak: part of the best measured rate of DRAM.
@@ -66,6 +68,7 @@ class RunCost:
     target: str
     arch: str
     chips: int
+    replicas: int
     cores: int
     clock_hz: float
     slowdown: float
@@ -104,11 +107,14 @@ def run_cost(
     """
     target = machine(netlist.chip)
     rates = rates_of(target)
+    first = first_replica(netlist)
+    replicas = 1 if first is netlist else replica_count(netlist)
+    netlist = first
     entry = _entry(netlist, program)
     steps, variables = _flat(entry.instructions, dict(params or {}))
     groups = _epochs_of(netlist, steps)
     held = frozenset(pair for step in steps for pair in _prologues(step, variables))
-    found = _Run(netlist, rates, Traffic(netlist, held), target.cores, entry, groups, host_rate).cost()
+    found = _Run(netlist, rates, Traffic(netlist, held), target.cores, entry, groups, host_rate, replicas).cost()
     _CYCLES.add(found.cycles, found.target)
     return found
 
@@ -239,6 +245,7 @@ class _Run:
     program: Program
     groups: list[tuple[list[Graph], int]]
     host_rate: float | None
+    replicas: int = 1
 
     def cost(self) -> RunCost:
         """Add up all epochs and return the cost of the run."""
@@ -252,13 +259,13 @@ class _Run:
                 epochs.append(epoch_cost(graphs, self.traffic, self.rates, self.netlist.chip.arch))
             uses.append(known[key])
         executions, device = self.schedule(epochs, uses)
-        samples = self.samples(epochs, uses)
-        host_bytes, elements = self.transfers(epochs, uses)
+        samples = self.samples(epochs, uses) * self.replicas
+        host_bytes, elements = (part * self.replicas for part in self.transfers(epochs, uses))
         laying = 0.0 if self.host_rate is None else elements * self.rates.clock_hz / self.host_rate
-        host = host_bytes / self.rates.host + laying
+        chips = len({chip for epoch in epochs for chip in epoch.chips}) or 1
+        host = host_bytes / (self.rates.host * min(self.netlist.chip.host_links, chips * self.replicas)) + laying
         cycles = max(device, host)
         times = [(epochs[use], count) for use, (_, count) in zip(uses, self.groups, strict=True)]
-        chips = len({chip for epoch in epochs for chip in epoch.chips}) or 1
         room = max(cycles * self.cores * chips, 1.0)
         on_device = [(e, n) for e, n in times if any(op.cores for op in e.ops)]
         dram_bytes = sum(e.dram_bytes * n for e, n in times)
@@ -267,7 +274,8 @@ class _Run:
             program=self.program.name,
             target=chip.target,
             arch=chip.arch,
-            chips=chips,
+            chips=chips * self.replicas,
+            replicas=self.replicas,
             cores=self.cores,
             clock_hz=self.rates.clock_hz,
             slowdown=self.rates.slowdown,
@@ -279,7 +287,7 @@ class _Run:
             host_cycles=host,
             cycles=cycles,
             samples=samples,
-            dram_bytes=dram_bytes,
+            dram_bytes=dram_bytes * self.replicas,
             host_bytes=host_bytes,
             utilization=sum(n * e.input_count * op.core * op.cores for e, n in times for op in e.ops) / room,
             math_peak=sum(n * e.input_count * op.products for e, n in times for op in e.ops) / room,

@@ -51,4 +51,4 @@ def _sources(program: Program, entry: str) -> dict[str, Names]:
         leaves = [work.attrs.get("sym") for work in all_works(derived.function)]
         by_key[derived.key] = frozenset(str(name) for name in leaves if name is not None)
     found = {name: by_key[queue.key] for name, queue in program.netlist.queues.items() if queue.key in by_key}
-    return found | {a.queue: frozenset([a.name]) for a in program.entry(entry).arguments}
+    return found | {q: frozenset([a.name]) for a in program.entry(entry).arguments for q in a.queues}

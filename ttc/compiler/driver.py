@@ -19,6 +19,7 @@ from ttc.dialects.core.garbage import uncollected
 from ttc.dialects.core.ir.adapter import print_op, verify
 from ttc.dialects.core.ir.entries import module_attr, set_module_attr
 from ttc.dialects.core.machines.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
+from ttc.dialects.core.numerics import PIPELINE
 from ttc.dialects.core.records import record
 from ttc.instruments.timing import StageTime, Timing
 from ttc.options import STAGES, CompileOptions
@@ -164,13 +165,14 @@ def configured(target: Target, options: CompileOptions) -> Target:
 
 
 def used_chips(target: Target, options: CompileOptions) -> tuple[int, ...]:
-    """Return the chips that a program is spread over, each linked to the next.  Raises E0101 if there are not as many."""
-    from ttc.dialects.core.machines.clusters import chips_in_a_row
+    """Return the chips that a program is spread over; for a pipeline each is linked to the next.  Raises E0101 if there are not as many."""
+    from ttc.dialects.core.machines.chip_rows import chips_in_a_row, some_chips
 
+    find = chips_in_a_row if options.parallel == PIPELINE else some_chips
     cluster = options.cluster[0] if options.cluster else None
     if cluster is None:
-        return chips_in_a_row(target, options.chips or 1)
-    return chips_in_a_row(target, options.chips or len(cluster.chips), cluster.mmio, cluster.chips)
+        return find(target, options.chips or 1)
+    return find(target, options.chips or len(cluster.chips), cluster.mmio, cluster.chips)
 
 
 def machine_for(module: ModuleOp, asked: str | None, name: str) -> Target:
@@ -209,6 +211,7 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
         dram_placement=options.dram_placement or USUAL.dram_placement,
         placement=options.placement_file,
         chips=used_chips(unit.target, options),
+        parallel=options.parallel,
         effort=USUAL.effort if options.effort is None else options.effort,
         training=plan_of(options.training, unit.module) if done == "import" else None,
     )

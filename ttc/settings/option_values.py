@@ -219,11 +219,11 @@ def input_values(raw: Any) -> tuple[InputValue, ...]:
 
 
 def cluster(raw: Any) -> tuple[Cluster, ...]:
-    """Return a cluster from the path of its file, or from the text that IR and archives record.  Raises E0101, E0102."""
-    from ttc.dialects.core.machines.clusters import Cluster, read_cluster
+    """Return a cluster from rows x columns, the path of its file, or the text that IR and archives record.  Raises E0101, E0102."""
+    from ttc.dialects.core.machines.clusters import Cluster, mesh, read_cluster
 
     if isinstance(raw, str | Path):
-        return (read_cluster(path(raw)),)
+        return (mesh(str(raw)) or read_cluster(path(raw)),)
     if not isinstance(raw, list | tuple) or len(raw) > 1:
-        raise ValueError("it takes a file")
+        raise ValueError("it takes rows x columns of chips, or a file")
     return tuple(item if isinstance(item, Cluster) else Cluster.of_text(text(item)) for item in raw)

@@ -3,13 +3,15 @@
 chips: {0: [0, 0, 0, 0], 1: [1, 0, 0, 0]}                             # number: place in the rack
 ethernet_connections: [[{chip: 0, chan: 8}, {chip: 1, chan: 0}], ...]  # two channels that a cable joins
 chips_with_mmio: [0]                                                  # those that the host reaches by itself
+
+Or a rectangle of chips, `2x4`: rows x columns, numbered row by row, each linked to its neighbours.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,9 @@ REQUIRED = ("chips", "ethernet_connections")
 OPTIONAL = ("chips_with_mmio",)
 IGNORED = ("arch", "board_type", "boardtype", "chip_to_boardtype", "chip_unique_ids", "harvesting", "io_device_type")
 MAX_CHANNEL = 255
-MAX_STEPS = 20_000
-"""Steps of each search for chips in a row."""
+SIDES = 4
+"""Neighbours of a chip in a rectangle, among which its Ethernet links are divided."""
+_MESH = re.compile(r"(\d{1,4})x(\d{1,4})")
 _TEXT = re.compile(r"chips (\d{1,4}(?:,\d{1,4})*)(?: mmio (\d{1,4}(?:,\d{1,4})*))?((?: \d{1,4}-\d{1,4}x\d{1,4})*)")
 
 
@@ -38,7 +41,7 @@ class Cluster:
     Args:
         chips: their numbers.
         mmio: those that the host reaches by itself.
-        links: between them.
+        links: between them; a count of 0: as many as a side of a chip has.
     """
 
     chips: tuple[int, ...]
@@ -67,10 +70,29 @@ class Cluster:
         return cluster
 
     def of_target(self, target: Target) -> Target:
-        """Return the target as a cluster of its chips.  Raises E0101 for chips that cannot be joined."""
+        """Return the target as a cluster of its chips.  Raises E0101 for chips that cannot be joined.
+
+        The host has a link to each chip that it reaches by itself, or if no chip is named to each card of the target.
+        """
         if target.is_host or not target.eth_links and self.links:
             raise Error("E0101", f"chips of target {target.name} have no Ethernet links", hint="clusters are of chips that have")
-        return replace(target, chips=max(self.chips) + 1, links=self.links)
+        side = max(target.eth_links // SIDES, 1)
+        links = tuple((a, b, count or side) for a, b, count in self.links)
+        host_links = len(self.mmio) or -(-len(self.chips) // target.chips)
+        return replace(target, chips=max(self.chips) + 1, links=links, host_links=host_links)
+
+
+def mesh(text: str) -> Cluster | None:
+    """Return the rectangle of chips that a text as `2x4` stands for; None for any other text.  Raises E0101 for too many chips."""
+    found = _MESH.fullmatch(text)
+    if found is None:
+        return None
+    rows, columns = int(found[1]), int(found[2])
+    if not 1 < rows * columns <= MAX_CHIPS:
+        raise Error("E0101", f"a cluster of {text} has {rows * columns} chips: from 2 to {MAX_CHIPS}")
+    across = [(r * columns + c, r * columns + c + 1, 0) for r in range(rows) for c in range(columns - 1)]
+    down = [(r * columns + c, (r + 1) * columns + c, 0) for r in range(rows - 1) for c in range(columns)]
+    return Cluster(tuple(range(rows * columns)), (), tuple(sorted(across + down)))
 
 
 def read_cluster(path: Path) -> Cluster:
@@ -161,51 +183,3 @@ class _Reader:
             return chip, integer(0, MAX_CHANNEL)(raw["chan"])
         except ValueError as error:
             raise self.error(field, "names no channel", str(error)) from None
-
-
-# ---- chips in a row ----------------------------------------------------------------------------------------------------------------------
-
-
-def chips_in_a_row(target: Target, count: int, starts: Iterable[int] = (), chips: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return as many chips of a target as asked for, each joined with the next.
-
-    Args:
-        starts: chips to begin with, if that works out; chips: those there are, all of the target's if not given.
-    Raises: E0101 if there are not as many, or no such row is found.
-    """
-    there = tuple(chips) or tuple(range(target.chips))
-    if count > len(there):
-        hint = "--cluster FILE describes several" if target.chips == 1 and not chips else None
-        have = "1 chip" if len(there) == 1 else f"{len(there)} chips"
-        raise Error("E0101", f"target {target.name} has {have}, not {count}", hint=hint)
-    if count == 1:
-        return (next(iter(starts), there[0]),)
-    joined: dict[int, list[int]] = {chip: [] for chip in there}
-    for a, b, _ in target.links:
-        joined[a].append(b)
-        joined[b].append(a)
-    order = [*dict.fromkeys(starts), *there]
-    for by_degree in (False, True):
-        found = _row(joined, list(dict.fromkeys(order)), count, by_degree=by_degree)
-        if found is not None:
-            return found
-    hint = f"links: {', '.join(f'{a}-{b}' for a, b, _ in target.links[:16]) or 'none'}"
-    raise Error("E0101", f"target {target.name} has no {count} chips of which each is linked to the next", hint=hint)
-
-
-def _row(joined: dict[int, list[int]], starts: Sequence[int], count: int, *, by_degree: bool) -> tuple[int, ...] | None:
-    """Depth-first search, neighbours by their number, or those with the fewest ways on first.  Taken chips are bits of a number."""
-
-    def ways(chip: int, taken: int) -> list[int]:
-        free = [n for n in joined[chip] if not taken >> n & 1]
-        return sorted(free, key=lambda n: (sum(not taken >> m & 1 for m in joined[n]) if by_degree else 0, n))
-
-    pending = [((start,), 1 << start) for start in reversed(starts)]
-    for _ in range(MAX_STEPS):
-        if not pending:
-            return None
-        path, taken = pending.pop()
-        if len(path) == count:
-            return path
-        pending += [((*path, n), taken | 1 << n) for n in reversed(ways(path[-1], taken))]
-    return None

@@ -211,6 +211,7 @@ READERS: dict[str, Reader] = {
     "name": _name,
     "arch": _name,
     "chips": integer(1, MAX_CHIPS),
+    "host_links": integer(1, MAX_CHIPS),
     "grid": _grid,
     "tile": _tile,
     "kernels": word(KERNELS),

@@ -48,6 +48,7 @@ class Target:
         noc_packets: (bytes of a packet, bytes a cycle) by growing packets.
         eth_links, eth_bytes_per_cycle: Ethernet links of a chip, and the rate of one.
         links: between the chips: (chip, chip, number of Ethernet links), the lower chip first.
+        host_links: between the host and the card, or the cards of a cluster.
         max_input_queues: DRAM queues one core may read.
     """
 
@@ -84,6 +85,7 @@ class Target:
     eth_links: int = 0
     eth_bytes_per_cycle: float = 0.0
     links: tuple[tuple[int, int, int], ...] = ()
+    host_links: int = 1
     max_input_queues: int = 0
 
     @property

@@ -1,4 +1,4 @@
-"""Compilations for several chips: results as on one, queues on the chip that reads them, errors."""
+"""Compilations for pipelines of several chips: results as on one, queues on the chip that reads them, errors."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def chips_of(netlist: Netlist) -> list[int]:
 @pytest.mark.parametrize(
     ("fields", "chips"),
     [
-        ({"target": "n300", "chips": 2}, [0, 1]),
-        ({"target": "n150", "cluster": LOOP, "chips": 3}, [0, 1, 2]),
-        ({"cluster": LOOP}, list(range(8))),
+        ({"target": "n300", "chips": 2, "parallel": "pipeline"}, [0, 1]),
+        ({"target": "n150", "cluster": LOOP, "chips": 3}, [0, 1, 2]),  # no part of 256 for each of three
+        ({"cluster": LOOP, "parallel": "pipeline"}, list(range(8))),
     ],
 )
 def test_results_are_those_of_one_chip(fields: dict[str, object], chips: list[int], format_: str, layers: Path) -> None:
@@ -95,7 +95,7 @@ def test_results_are_those_of_one_chip(fields: dict[str, object], chips: list[in
 
 def test_every_chip_reads_its_own_dram(layers: Path) -> None:
     """The input is used at both ends of the network, and so is a weight: each chip has a queue of its own for them."""
-    _, netlist = results(layers, target="n300", chips=2)
+    _, netlist = results(layers, target="n300", chips=2, parallel="pipeline")
     for graph in netlist.graphs.values():
         read = {name for op in graph.ops for name in op.inputs if name in netlist.queues}
         assert {netlist.queues[name].chip for name in read if netlist.queues[name].location == "dram"} <= {graph.chip}
@@ -109,7 +109,7 @@ def test_every_chip_reads_its_own_dram(layers: Path) -> None:
 def test_a_batch_passes_in_rounds(layers: Path) -> None:
     """Graphs run in a loop on parts of the batch; queues between chips hold two rounds, those of the host all of them."""
     onnx.save(network(8, 512), layers)
-    netlist = ttc.compile(layers, batch=8192, target="n300", chips=2).netlist
+    netlist = ttc.compile(layers, batch=8192, target="n300", chips=2, parallel="pipeline").netlist
     (program,) = netlist.programs.values()
     assert program.instructions[0].opcode == "loop"
     turns = int(program.instructions[0].args[0])
@@ -125,7 +125,9 @@ def test_a_batch_passes_in_rounds(layers: Path) -> None:
 
 def test_two_chips_are_faster(layers: Path) -> None:
     onnx.save(network(12, 1024), layers)
-    one, two = (run_cost(ttc.compile(layers, batch=32768, target="n300", format="Bfp8_b", chips=n).netlist) for n in (1, 2))
+    one, two = (
+        run_cost(ttc.compile(layers, batch=32768, target="n300", format="Bfp8_b", chips=n, parallel="pipeline").netlist) for n in (1, 2)
+    )
     assert (one.chips, two.chips) == (1, 2)
     assert two.device_cycles < 0.7 * one.device_cycles
 
@@ -133,7 +135,7 @@ def test_two_chips_are_faster(layers: Path) -> None:
 def test_exports_give_the_same_numbers(layers: Path) -> None:
     """As a Buda netlist: graphs on two devices, pointers that move in the loop of the rounds."""
     onnx.save(network(3, 1024), layers)
-    program = ttc.compile(layers, batch=512, target="n300", chips=2, kernels="buda", format="Float16_b")
+    program = ttc.compile(layers, batch=512, target="n300", chips=2, parallel="pipeline", kernels="buda", format="Float16_b")
     exported = export(program.netlist)
     assert check_form(exported.form, "wormhole_b0") == []
     assert {graph.target_devices for graph in exported.form.graphs.values()} == {(0,), (1,)}
@@ -146,7 +148,7 @@ def test_exports_give_the_same_numbers(layers: Path) -> None:
 def test_resuming_needs_no_cluster_file(layers: Path, tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     cluster.write_bytes(LOOP.read_bytes())
-    fields = {"cluster": str(cluster), "chips": 4, "batch": 64}
+    fields = {"cluster": str(cluster), "chips": 4, "batch": 64, "parallel": "pipeline"}
     whole = compile_path(layers, resolve(CompileOptions, fields))
     early = compile_path(layers, resolve(CompileOptions, {**fields, "to": "tile"}))
     cluster.unlink()
@@ -161,7 +163,7 @@ def test_resuming_needs_no_cluster_file(layers: Path, tmp_path: Path) -> None:
 
 def test_compilation_is_deterministic(layers: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        ttc.compile(layers, batch=128, target="n300", chips=2).save(tmp_path / name)
+        ttc.compile(layers, batch=128, target="n300", chips=2, parallel="pipeline").save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -213,7 +215,7 @@ def test_more_chips_than_ops_stay_idle(layers: Path) -> None:
         def remark(self, remark: Remark) -> None:
             remarks.append(remark)
 
-    compile_path(layers, resolve(CompileOptions, {"cluster": str(LOOP), "batch": 4}), [Ear()])
+    compile_path(layers, resolve(CompileOptions, {"cluster": str(LOOP), "batch": 4, "parallel": "pipeline"}), [Ear()])
     missed = [r.message for r in remarks if r.pass_name == "assign-chips" and r.kind == "missed"]
     assert len(missed) == 1
     assert missed[0].endswith("of 8 chips would not make the slowest stage of its 3 ops shorter")
@@ -222,7 +224,7 @@ def test_more_chips_than_ops_stay_idle(layers: Path) -> None:
 @pytest.mark.parametrize("policy", DRAM_PLACEMENTS)
 def test_every_way_of_choosing_channels(policy: str, layers: Path) -> None:
     wanted, _ = results(layers, target="n150", batch=32)
-    found, netlist = results(layers, target="n300", chips=2, batch=32, dram_placement=policy)
+    found, netlist = results(layers, target="n300", chips=2, parallel="pipeline", batch=32, dram_placement=policy)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
     assert all(use.peak_bytes < 2 * use.bound_bytes for use in occupancy(netlist))
     with pytest.raises(Error, match="has no DRAM channels"):

@@ -53,10 +53,10 @@ def with_host_ops(layers: int) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("model", "batch", "fields"),
     [
-        (lambda: network(8), 256, {"target": "n300", "chips": 2}),  # eight microbatches a run
-        (lambda: network(8), 96, {"target": "n300", "chips": 2, "format": "Bfp8_b"}),
-        (lambda: network(8), 32, {"target": "n150", "cluster": LOOP, "chips": 3, "format": "Float16_b"}),
-        (lambda: with_host_ops(4), 32, {"target": "n300", "chips": 2}),
+        (lambda: network(8), 256, {"target": "n300", "chips": 2, "parallel": "pipeline"}),  # eight microbatches a run
+        (lambda: network(8), 96, {"target": "n300", "chips": 2, "parallel": "pipeline", "format": "Bfp8_b"}),
+        (lambda: network(8), 32, {"target": "n150", "cluster": LOOP, "chips": 3, "parallel": "pipeline", "format": "Float16_b"}),
+        (lambda: with_host_ops(4), 32, {"target": "n300", "chips": 2, "parallel": "pipeline"}),
     ],
     ids=["microbatches", "blocks", "three", "host"],
 )
@@ -82,7 +82,7 @@ def test_rounds_over_the_batch(tmp_path: Path, rng: np.random.Generator) -> None
     """The whole runs its graphs in a loop; each part keeps the loop, and its joints hold what all rounds pass."""
     path = tmp_path / "model.onnx"
     onnx.save(network(8, 512), path)
-    program = ttc.compile(path, batch=8192, target="n300", chips=2)
+    program = ttc.compile(path, batch=8192, target="n300", chips=2, parallel="pipeline")
     parts, joints = parts_of(program, engine_named("native", 1))
     for part in parts.values():
         instructions = part.netlist.programs["forward"].instructions
@@ -96,7 +96,7 @@ def test_rounds_over_the_batch(tmp_path: Path, rng: np.random.Generator) -> None
 def test_parts_have_their_own_tensors(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(network(8), path)
-    program = ttc.compile(path, batch=32, target="n300", chips=2)
+    program = ttc.compile(path, batch=32, target="n300", chips=2, parallel="pipeline")
     parts, _ = parts_of(program, engine_named("reference", 1))
     keys = {chip: {queue.key for queue in part.netlist.queues.values()} - {None} for chip, part in parts.items()}
     assert {chip: set(part.constants.sources) for chip, part in parts.items()} == keys

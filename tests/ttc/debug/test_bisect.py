@@ -62,8 +62,8 @@ def test_a_wrong_rewrite_in_any_pass_is_named(name: str, small_onnx: Path, monke
         ("size-queues", "size-queue", 2, {}),
         ("allocate-memory", "allocate-queue", 4, {}),
         ("balance", "place-op", 1, {"target": "host"}),
-        ("assign-chips", "spread-program", 1, {"target": "n300", "chips": 2}),
-        ("assign-chips", "part-queue", 1, {"target": "n300", "chips": 2}),
+        ("assign-chips", "spread-program", 1, {"target": "n300", "chips": 2, "parallel": "pipeline"}),
+        ("assign-chips", "part-queue", 1, {"target": "n300", "chips": 2, "parallel": "pipeline"}),
     ],
 )
 def test_a_rewrite_that_does_more_than_it_should_is_named(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import pytest
 import yaml
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.machines.clusters import Cluster, chips_in_a_row, read_cluster
+from ttc.dialects.core.machines.chip_rows import chips_in_a_row
+from ttc.dialects.core.machines.clusters import Cluster, mesh, read_cluster
 from ttc.dialects.core.machines.targets import load_target
 
 SAMPLES = Path(__file__).parents[3] / "data" / "device_descriptors"
@@ -100,60 +100,24 @@ def test_files_that_are_no_descriptors(content: bytes, tmp_path: Path) -> None:
     assert caught.value.code == "E0102"
 
 
-# ---- rows of chips -----------------------------------------------------------------------------------------------------------------------
-
-N150 = load_target("n150")
-
-
-def grid(rows: int, cols: int) -> tuple[tuple[int, int, int], ...]:
-    """Links of chips in a rectangle, numbered row by row."""
-    across = [(r * cols + c, r * cols + c + 1, 4) for r in range(rows) for c in range(cols - 1)]
-    down = [(r * cols + c, r * cols + c + cols, 4) for r in range(rows - 1) for c in range(cols)]
-    return tuple(sorted(across + down))
-
-
-@pytest.mark.parametrize(("rows", "cols"), [(1, 2), (2, 4), (4, 8), (16, 16)])
-def test_all_chips_of_a_rectangle_form_a_row(rows: int, cols: int) -> None:
-    target = replace(N150, chips=rows * cols, links=grid(rows, cols))
-    found = chips_in_a_row(target, rows * cols)
-    assert sorted(found) == list(range(rows * cols))
-    joined = {link[:2] for link in target.links}
-    assert all((min(pair), max(pair)) in joined for pair in zip(found, found[1:], strict=False))
-
-
-def test_the_search_ends_where_there_is_no_row() -> None:
-    """A star of many chips has rows of three alone; so has a star of pairs, of five."""
-    star = replace(N150, chips=400, links=tuple((0, chip, 1) for chip in range(1, 400)))
-    with pytest.raises(Error, match="no 4 chips"):
-        chips_in_a_row(star, 4)
-    pairs = replace(N150, chips=401, links=tuple(sorted(link for c in range(1, 400, 2) for link in ((0, c, 1), (c, c + 1, 1)))))
-    assert len(chips_in_a_row(pairs, 5)) == 5
-
-
-def test_rows_begin_where_the_host_is() -> None:
-    target = replace(N150, chips=3, links=((0, 1, 1), (1, 2, 1)))
-    assert chips_in_a_row(target, 3, [2]) == (2, 1, 0)
-    assert chips_in_a_row(target, 3, [1]) == (0, 1, 2)  # from the middle no row has all three
-    assert chips_in_a_row(target, 1, [1]) == (1,)
-
-
-@pytest.mark.parametrize(
-    ("target", "count", "message"),
-    [
-        (N150, 2, "target n150 has 1 chip, not 2"),
-        (load_target("n300"), 3, "target n300 has 2 chips, not 3"),
-        (replace(N150, chips=4, links=((0, 1, 1), (2, 3, 1))), 3, "no 3 chips of which each is linked to the next"),
-        (replace(N150, chips=2), 2, "no 2 chips of which each is linked to the next"),
-    ],
-)
-def test_chips_that_are_not_there(target: Any, count: int, message: str) -> None:
-    with pytest.raises(Error, match=message) as caught:
-        chips_in_a_row(target, count)
-    assert caught.value.code == "E0101"
-
-
 @pytest.mark.parametrize("name", ["host", "e150"])
 def test_chips_without_ethernet(name: str) -> None:
     with pytest.raises(Error, match="have no Ethernet links") as caught:
         PAIR.of_target(load_target(name))
     assert caught.value.code == "E0101"
+
+
+def test_a_rectangle_of_chips() -> None:
+    """Chips are numbered row by row; links to each neighbour are a quarter of a chip's."""
+    found = mesh("2x3")
+    assert found is not None
+    target = found.of_target(load_target("n150"))
+    assert target.links == ((0, 1, 4), (0, 3, 4), (1, 2, 4), (1, 4, 4), (2, 5, 4), (3, 4, 4), (4, 5, 4))
+    assert (target.chips, target.host_links) == (6, 6)
+    assert found.of_target(load_target("n300")).host_links == 3  # one a card
+    assert Cluster.of_text(found.text) == found
+    assert mesh("cluster.yaml") is None
+    for text in ("1x1", "0x4", "999x999"):
+        with pytest.raises(Error, match="from 2 to") as caught:
+            mesh(text)
+        assert caught.value.code == "E0101"

@@ -1,0 +1,79 @@
+"""Chips of a target that programs are spread over: any of them, or some in a row, each linked to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ttc.dialects.core.errors import Error
+from ttc.dialects.core.machines.targets import Target
+
+MAX_STEPS = 20_000
+"""Steps of each search for chips in a row."""
+
+
+def chips_in_a_row(target: Target, count: int, starts: Iterable[int] = (), chips: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return as many chips of a target as asked for, each joined with the next.
+
+    Args:
+        starts: chips to begin with, if that works out; chips: those there are, all of the target's if not given.
+    Raises: E0101 if there are not as many, or no such row is found.
+    """
+    there = tuple(chips) or tuple(range(target.chips))
+    if count > len(there):
+        hint = "--cluster FILE describes several" if target.chips == 1 and not chips else None
+        have = "1 chip" if len(there) == 1 else f"{len(there)} chips"
+        raise Error("E0101", f"target {target.name} has {have}, not {count}", hint=hint)
+    if count == 1:
+        return (next(iter(starts), there[0]),)
+    joined: dict[int, list[int]] = {chip: [] for chip in there}
+    for a, b, _ in target.links:
+        joined[a].append(b)
+        joined[b].append(a)
+    order = [*dict.fromkeys(starts), *there]
+    for by_degree in (False, True):
+        found = _row(joined, list(dict.fromkeys(order)), count, by_degree=by_degree)
+        if found is not None:
+            return found
+    hint = f"links: {', '.join(f'{a}-{b}' for a, b, _ in target.links[:16]) or 'none'}"
+    raise Error("E0101", f"target {target.name} has no {count} chips of which each is linked to the next", hint=hint)
+
+
+def _row(joined: dict[int, list[int]], starts: Sequence[int], count: int, *, by_degree: bool) -> tuple[int, ...] | None:
+    """Depth-first search, neighbours by their number, or those with the fewest ways on first.  Taken chips are bits of a number."""
+
+    def ways(chip: int, taken: int) -> list[int]:
+        free = [n for n in joined[chip] if not taken >> n & 1]
+        return sorted(free, key=lambda n: (sum(not taken >> m & 1 for m in joined[n]) if by_degree else 0, n))
+
+    pending = [((start,), 1 << start) for start in reversed(starts)]
+    for _ in range(MAX_STEPS):
+        if not pending:
+            return None
+        path, taken = pending.pop()
+        if len(path) == count:
+            return path
+        pending += [((*path, n), taken | 1 << n) for n in reversed(ways(path[-1], taken))]
+    return None
+
+
+def some_chips(target: Target, count: int, starts: Iterable[int] = (), chips: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return as many chips of a target as asked for, in a row if there is one, else in the order of their numbers.
+
+    Arguments as of `chips_in_a_row`.  Raises E0101 if there are not as many.
+    """
+    try:
+        return chips_in_a_row(target, count, starts, chips)
+    except Error:
+        there = tuple(chips) or tuple(range(target.chips))
+        if count > len(there):
+            raise
+        return there[:count]
+
+
+def require_linked(target: Target, chips: Sequence[int]) -> None:
+    """Raises E0101 unless each chip is linked to the next."""
+    joined = {pair for a, b, _ in target.links for pair in ((a, b), (b, a))}
+    for one, other in zip(chips, chips[1:], strict=False):
+        if (one, other) not in joined:
+            message = f"target {target.name} has no {len(chips)} chips of which each is linked to the next, as a pipeline wants them"
+            raise Error("E0101", message, hint=f"no link joins chips {one} and {other}")
