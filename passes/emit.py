@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field, replace
+
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
@@ -26,19 +29,20 @@ GROUP = ("optimizer", "parameters", "values", "inputs")
 
 @record
 class Package:
-    """What an archive is written from: netlist, tensors and description; see `runtime.archive.write_archive`."""
+    """What an archive is written from: see `runtime.archive.write_archive`.  texts: by file name; nothing that runs reads them."""
 
     netlist: Netlist
     tensors: dict[str, TensorSource]
     description: Description
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def emit(unit: Unit, version: str) -> Package:
-    """The archive of a module at the end of stage netlist.
+def emit(unit: Unit, version: str, texts: Mapping[str, str] | None = None) -> Package:
+    """Return the archive of a module at the end of stage netlist, with texts by file name.
 
     Raises E06xx if the netlist breaks a rule, E0304 for a weight without a value.
     """
-    return package_of(unit, verify_netlist(unit.module), version)
+    return replace(package_of(unit, verify_netlist(unit.module), version), texts=texts or {})
 
 
 def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:

@@ -60,7 +60,7 @@ def load_program(
     archive = open_archive(path, threads=threads)
     kept = recall(archive, chosen)
     if kept is not None:
-        return replace(kept, check=archive.check)
+        return replace(kept, check=archive.check, texts=archive.debug)
     program = checked_program(archive, chosen)
     program.prepare()
     remember(program, archive, chosen)
@@ -77,4 +77,4 @@ def checked_program(archive: Archive, engine: Engine) -> Program:
             raise Error("E0703", "its netlist calls a function of Python, which no archive may")
         if archive.manifest.target != netlist.chip.target or archive.manifest.programs != signatures(netlist):
             raise Error("E0703", "the manifest's target or programs differ from the netlist's")
-        return build_program(netlist, archive.manifest.description, tensors, engine=engine)
+        return build_program(netlist, archive.manifest.description, tensors, engine=engine, texts=archive.debug)

@@ -83,6 +83,7 @@ class Program:
     Args:
         parameters: values given by `with_parameters` since it was compiled.
         check: called before each run; raises where what the constants are mapped from is no longer what it was.
+        texts: gives those that archives of it hold beside the netlist, by file name; nothing that runs reads them.
     """
 
     netlists: Netlists
@@ -91,6 +92,7 @@ class Program:
     plans: Plans
     parameters: Mapping[str, NDArray] = field(default_factory=dict)
     check: Callable[[], None] | None = None
+    texts: Callable[[], Mapping[str, str]] = dict
 
     @property
     def netlist(self) -> Netlist:
@@ -132,9 +134,9 @@ class Program:
             changes[key] = TensorSource.of_array(value.reshape(old.shape), old.format)
         return replace(self, constants=self.constants.replaced(changes))
 
-    def save(self, path: str | os.PathLike[str], debug: Mapping[str, str] | None = None) -> None:
-        """Write the archive of this program.  debug: texts by file name, kept beside it.  Raises E0103."""
-        write_archive(path, netlist=self.netlist, tensors=self.constants.sources, description=self.description, debug=debug)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the archive of this program.  Raises E0103."""
+        write_archive(path, netlist=self.netlist, tensors=self.constants.sources, description=self.description, debug=self.texts())
 
     def view(self, dump: str | os.PathLike[str] | None = None) -> Any:
         """Return the page of this program, which a notebook shows, and which `.save(path)` writes as one HTML file.
@@ -157,15 +159,16 @@ def build_program(
     engine: str | Engine | None = None,
     threads: int | None = None,
     exact: Exact | None = None,
+    texts: Callable[[], Mapping[str, str]] = dict,
 ) -> Program:
     """Check a netlist with its tensors and make a program of them.
 
     Args:    engine: the engine, or its name, None for the one that fits; threads: that it may use, None for one a core.
-             exact: computes as the device does.
+             exact: computes as the device does.  texts: gives those that its archives hold, by file name.
     Raises:  E0101 for a number of threads below 1, or more than 4 a CPU, E0803 for an unknown engine, E06xx or E0703 for what does not fit.
     """
     chosen = engine_named(engine, checked_threads(threads), exact) if engine is None or isinstance(engine, str) else engine
     check_program(netlist, description, tensors)
     constants = Constants(tensors)
     netlists = Netlists(lambda: netlist, description, joins=chosen.joins_graphs)
-    return Program(netlists, description, constants, Plans(chosen, netlists, constants))
+    return Program(netlists, description, constants, Plans(chosen, netlists, constants), texts=texts)

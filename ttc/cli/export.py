@@ -21,7 +21,7 @@ from ttc.options import CompileOptions
 )
 @click.option("-o", "--output", type=FILE, metavar="OUT", help="File or folder to write; default: the model's name, in this folder.")
 @click.option("--program", metavar="NAME", help="Which program of the model, where there are several.")
-@click.option("--target", metavar="NAME|FILE.yaml", help="Machine that the result is for.  Default: n150.")
+@click.option("--target", metavar="NAME|FILE.yaml", help="Machine that the result is for.  Default: an archive's own, else n150.")
 @click.option(
     "--format", metavar="FORMAT", help="How tensors are stored, as for `ttc compile`; default: 16 bits for ttnn, the model's own else."
 )
@@ -45,7 +45,7 @@ from ttc.options import CompileOptions
 def command(
     console: Console, model: Path, format_: str, output: Path | None, program: str | None, trace: bool, parallel: str, **raw: Any
 ) -> int:
-    """Write MODEL (any that `ttc compile` takes, or IR text; for netlist also an archive) in another format.
+    """Write MODEL (any that `ttc compile` takes, IR text, or an archive; for netlist one of Buda's kernels) in another format.
 
     An op that the format has no form of is named with its names in the model, all of them at once, before anything is written.
     """

@@ -82,9 +82,18 @@ def _facts(opened: Archive, netlist: Netlist, path: Path) -> dict[str, Any]:
         "host_bytes": figures.host_bytes,
         "tensors": len(opened.manifest.tensors),
         "tensor_bytes": sum(m.size for name, m in opened.manifest.members.items() if name.startswith("tensors/")),
+        "text_bytes": _text_bytes(opened),
         "file_bytes": path.stat().st_size,
         "numbers": _numbers(netlist, description.options),
     }
+
+
+def _text_bytes(opened: Archive) -> int | None:
+    """Return the size of the text that exports start from; None if the archive holds none."""
+    from ttc.runtime.archive import NN_TEXT
+
+    member = opened.manifest.members.get(f"debug/{NN_TEXT}")
+    return None if member is None else member.size
 
 
 def _signature(argument: Argument) -> dict[str, Any]:
@@ -121,6 +130,8 @@ def _print(console: Console, facts: dict[str, Any]) -> None:
         console.say(f"input {item['name']} must be {_shortened(item['value'])}: the programs hold for this value alone")
     _print_placement(console, facts)
     console.say(f"file: {size_text(facts['file_bytes'])}, of which {facts['tensors']} tensors {size_text(facts['tensor_bytes'])}")
+    text = "no text of stage nn: to netlist alone" if facts["text_bytes"] is None else f"from text of {size_text(facts['text_bytes'])}"
+    console.say(f"exports: {text}")
     for name, entry in facts["numbers"].items():
         console.say(f"{name}: {', '.join(entry['found']) or '-'} ({entry['meaning']})")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -21,22 +21,21 @@ from ttc.dialects.core.ir.entries import module_attr, set_module_attr
 from ttc.dialects.core.machines.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
 from ttc.dialects.core.numerics import PIPELINE
 from ttc.dialects.core.records import record
+from ttc.instruments.stage_text import StageText
 from ttc.instruments.timing import StageTime, Timing
 from ttc.options import STAGES, CompileOptions
 from ttc.passes.base import Instrument, Pass, Unit
 from ttc.passes.emit import Package, emit
 from ttc.passes.manager import run_stage
 from ttc.passes.pipeline import USUAL, PipelineSettings, stages
+from ttc.runtime.archive import NN_TEXT, check_loadable, write_archive
 from ttc.runtime.metrics import counter
 from ttc.runtime.program_checks import check_program
 from ttc.runtime.tracing import span
 from ttc.settings.records import UNSET, flag_of, settings
 
 if TYPE_CHECKING:
-    from ttc.dialects.netlist.model import Netlist
-    from ttc.runtime.manifest import Description
     from ttc.runtime.program import Program
-    from ttc.runtime.tensors import TensorSource
 
 _COMPILATIONS, _SECONDS, _ERRORS = counter("compilations"), counter("compile_seconds"), counter("compile_errors")
 TRIES = 2
@@ -69,28 +68,25 @@ class Compilation:
         """Return the compiled program, its netlist checked.  Raises E0305 if compilation stopped earlier, and E06xx."""
         from ttc.runtime.program import build_program  # with the engines, which nobody needs who only writes an archive
 
-        return build_program(*self._contents())
+        package = self._contents()
+        return build_program(package.netlist, package.description, package.tensors, texts=lambda: package.texts)
 
     def save(self, path: Path) -> None:
         """Write the archive of the compiled program, checked.  Raises E0305 if compilation stopped earlier, E06xx, E0103."""
-        from ttc.runtime.archive import write_archive
-
-        netlist, description, tensors = self._contents()
-        check_program(netlist, description, tensors)
-        write_archive(path, netlist=netlist, tensors=tensors, description=description)
+        found = self._contents()
+        check_program(found.netlist, found.description, found.tensors)
+        write_archive(path, netlist=found.netlist, tensors=found.tensors, description=found.description, debug=found.texts)
 
     def verify(self) -> None:
         """Check what was compiled as `save` does, without reading tensors.  Raises E0305 if compilation stopped earlier, E06xx, E0703."""
-        from ttc.runtime.archive import check_loadable
+        found = self._contents()
+        check_program(found.netlist, found.description, found.tensors)
+        check_loadable(found.netlist, found.tensors, found.description)
 
-        netlist, description, tensors = self._contents()
-        check_program(netlist, description, tensors)
-        check_loadable(netlist, tensors, description)
-
-    def _contents(self) -> tuple[Netlist, Description, Mapping[str, TensorSource]]:
+    def _contents(self) -> Package:
         if self.package is None:
             raise Error("E0305", f"compilation stopped at stage '{self.stage}': there is no program")
-        return self.package.netlist, self.package.description, self.package.tensors
+        return self.package
 
 
 def compile_path(path: Path, options: CompileOptions, instruments: Sequence[Instrument] = (), *, count_ops: bool = False) -> Compilation:
@@ -108,16 +104,23 @@ def check_options(options: CompileOptions) -> None:
 
 
 def compile_source(
-    source: Source, options: CompileOptions, instruments: Sequence[Instrument] = (), timing: Timing | None = None
+    source: Source,
+    options: CompileOptions,
+    instruments: Sequence[Instrument] = (),
+    timing: Timing | None = None,
+    *,
+    exportable: bool = True,
 ) -> Compilation:
     """Take IR from the stage it is at to the stage that `options.to` names.
+
+    exportable: archives of the program hold its text at the end of stage nn, from which it can be exported.
 
     Raises E0305 if that stage lies behind it, E0101 if an option contradicts what the IR was compiled with, and what passes raise.
     """
     start = perf_counter()
     try:
         with span("compile", f"compile for {options.target}"):
-            found = _compiled(source, options, instruments, timing)
+            found = _compiled(source, options, instruments, timing or Timing(), StageText("nn") if exportable else None)
     except Error as error:
         _ERRORS.add(1, error.code)
         raise
@@ -126,7 +129,9 @@ def compile_source(
     return found
 
 
-def _compiled(source: Source, options: CompileOptions, instruments: Sequence[Instrument], timing: Timing | None) -> Compilation:
+def _compiled(
+    source: Source, options: CompileOptions, instruments: Sequence[Instrument], timing: Timing, text: StageText | None
+) -> Compilation:
     if STAGES.index(options.stop[0]) < STAGES.index(source.stage) or options.stop[0] == source.stage and options.stop[1]:
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}', past '{options.to}'")
     asked = options.target if "target" in options.given else None
@@ -135,15 +140,17 @@ def _compiled(source: Source, options: CompileOptions, instruments: Sequence[Ins
         raise Error("E0305", f"the IR is at the end of stage '{source.stage}': a training program is made of the imported model")
     unit = Unit(source.module, source.weights, configured(machine_for(source.module, asked, options.target), options))
     set_module_attr(unit.module, "options", options.recorded())
-    timing = timing or Timing()
+    stopped = options.stop[0]
     watchers: list[Instrument] = [*instruments, timing]
+    if text is not None and stopped == "tti":
+        watchers.append(text)
     if source.stage == "import" and options.probe:
         add_probes(unit.module, options.probe)
     with uncollected():
         _begin(source, unit, watchers)
         _run(unit, source.stage, options, watchers)
-    stopped = options.stop[0]
-    package = emit(unit, __version__) if stopped == "tti" else None
+    texts = {NN_TEXT: text.text} if text is not None and text.text else {}
+    package = emit(unit, __version__, texts) if stopped == "tti" else None
     if package is not None:
         _end_stage("tti", unit, watchers)
     for watcher in watchers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ from ttc.options import STAGES, CompileOptions
 from ttc.runtime.manifest import DTYPE_NAMES
 from ttc.settings.option_values import Shape
 
+if TYPE_CHECKING:
+    from ttc.runtime.archive import Archive
+
 MAX_TEXT_BYTES = 1 << 28
 """The largest IR text that is read, in bytes."""
 TRACED = (".keras",)
@@ -64,25 +67,6 @@ def open_source(path: Path, options: CompileOptions) -> Source:
         raise Error("E0101", "--weights goes with IR text; a model has its own", where=str(path))
     module, weights = _import(path, options)
     return Source(module, weights, "import")
-
-
-def archived_source(path: Path) -> Source | None:
-    """Return the IR at the end of stage nn that an archive holds as text, with the archive's weights; None if it holds none.
-
-    Raises E03xx for text that does not fit, and what opening an archive raises.
-    """
-    from ttc.runtime.archive import NN_TEXT, open_archive
-
-    text = open_archive(require_model(path)).debug().get(NN_TEXT)
-    if text is None:
-        return None
-    name = f"{path.name}/debug/{NN_TEXT}"
-    module = parse_module(text, name, dialects())
-    if module_attr(module, "stage") != "nn":
-        raise Error("E0305", "the text is not of stage nn", where=name)
-    check_recorded(module, name)
-    verify(module)
-    return Source(module, text_weights(module, path), "nn")
 
 
 def identity(spec: Spec) -> Source:
@@ -233,8 +217,10 @@ def named_weights(module: ModuleOp) -> dict[str, Spec]:
     return found
 
 
-def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
+def text_weights(module: ModuleOp, file: Path | None, archive: Archive | None = None) -> WeightStore:
     """Return the weights that a module names: from an archive or a model, or computed from those by their expressions in the module.
+
+    archive: the file, where it is one that is open already.
 
     With a file, reading a weight that it does not give raises E0304.  Without one the store is empty, unless the module names a seed
     (`ttc.seed`): then weights are random, and the same whenever they are asked for.
@@ -245,7 +231,7 @@ def text_weights(module: ModuleOp, file: Path | None) -> WeightStore:
         return seeded_weights(wanted, seed)
     if file is None:
         return WeightStore()
-    stored = _loaders(require_model(file), module)
+    stored = _loaders(require_model(file), module) if archive is None else _archive_loaders(archive)
     expressions = derived_functions(module)
 
     def known(key: str, weight: Weight) -> Callable[[], NDArray] | None:
@@ -288,7 +274,11 @@ def _loaders(path: Path, module: ModuleOp) -> dict[str, Callable[[], NDArray]]:
         return {key: store[key].value for key in store}
     from ttc.runtime.archive import open_archive
 
-    archive = open_archive(path)
+    return _archive_loaders(open_archive(path))
+
+
+def _archive_loaders(archive: Archive) -> dict[str, Callable[[], NDArray]]:
+    """Return loaders of the tensors that an archive holds, by key."""
     return {key: partial(archive.tensor, key) for key in archive.manifest.tensors}
 
 

@@ -132,7 +132,7 @@ def compiled_package(job: GraphJob, placed: Sequence[Placed], outputs: Sequence[
         results.append(GraphOutput(output.name) if new else None)
         wanted.update({output.name: None} if new else {})
     module, weights = import_graph(job.graph, job.name, placed, results)
-    package = compile_source(Source(module, weights, "import"), settings.compile, settings.instruments(job.name)).package
+    package = compile_source(Source(module, weights, "import"), settings.compile, settings.instruments(job.name), exportable=False).package
     if package is None:
         raise Error("E0901", "compiling stopped before the end")
     parameters = {p.name for p in placed if isinstance(p, ModelTensor)}

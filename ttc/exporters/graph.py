@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
 
-from ttc.compiler.driver import compile_path, compile_source
-from ttc.compiler.source import archived_source, is_text
+from ttc.compiler.archived_source import archived_source, is_archive
+from ttc.compiler.driver import check_options, compile_path, compile_source
+from ttc.compiler.source import is_text, open_source
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
@@ -27,6 +28,7 @@ from ttc.passes.base import Instrument, Unit
 from ttc.passes.manager import run_passes
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.consteval import Consteval
+from ttc.passes.nn.lower_recurrent import LowerRecurrent
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
 from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
 
@@ -97,7 +99,7 @@ def graph_of(
         channels_first: leave convolutions with channels first, as models have them.
     Raises: E0101 for an archive or a program that has to be named; what compilation raises.
     """
-    is_model = path.suffix.lower() != ".tti" and not is_text(path, options)
+    is_model = not is_archive(path) and not is_text(path, options)
     stop = ROWS_FIRST if channels_first and is_model else "nn"
     return _graph(*_compiled(path, replace(options, to=stop), program, instruments))
 
@@ -144,13 +146,15 @@ def _compiled(path: Path, options: CompileOptions, program: str | None, instrume
 
 def _unit(path: Path, options: CompileOptions, instruments: Sequence[Instrument]) -> Unit:
     """Compile as far as the options say; an archive starts from the text of stage nn that it holds."""
-    if path.suffix.lower() != ".tti":
+    if not is_archive(path) and not is_text(path, options):
         return compile_path(path, options, instruments).unit
-    source = archived_source(path)
-    if source is None:
-        message = f"{path.name} holds no ops of dialect nn: an archive has a netlist alone, those of `ttc.generator` excepted"
-        raise Error("E0101", message, hint="export from the model, or from the text that `ttc compile --to nn` writes")
-    return compile_source(source, options, instruments).unit
+    check_options(options)
+    source = archived_source(path, options) if is_archive(path) else open_source(path, options)
+    unit = compile_source(source, options, instruments).unit
+    if source.stage == "nn":
+        # hosts have kernels of whole recurrent layers, so that text which was compiled for one still holds these
+        run_passes((LowerRecurrent(), Consteval(), Canonicalize()), unit)
+    return unit
 
 
 def _named(unit: Unit, program: str | None) -> func.FuncOp:

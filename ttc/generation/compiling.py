@@ -14,7 +14,6 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import set_module_attr
 from ttc.generation.cached_model import CachedModel, CacheShape, head_of
 from ttc.importers.torch import import_module
-from ttc.instruments.stage_text import StageText
 from ttc.options import CompileOptions
 from ttc.runtime.generation_notes import COUNTS, LOGITS, STARTS, TOKENS
 
@@ -32,8 +31,8 @@ DECODE, PREFILL = "decode", "prefill"
 
 def compile_generation(
     model: Any, batch: int, max_length: int, chunks: Sequence[int], options: CompileOptions, watchers: Sequence[Instrument] = ()
-) -> tuple[Program, str]:
-    """Compile a model into one program that generates; returns it, and its text at the end of stage nn.
+) -> Program:
+    """Compile a model into one program that generates.
 
     Args:    model: a causal model of transformers.  batch: rows.  max_length: tokens that the cache holds.
              chunks: tokens that programs for prompts take; longer ones than the cache are left out.
@@ -58,8 +57,7 @@ def compile_generation(
         "stop": stop_tokens(model, vocabulary),
     }
     set_module_attr(module, "generation", {"programs": tuple(programs.items()), **notes})
-    text = StageText("nn")
-    return compile_source(Source(module, weights, "import"), options, [*watchers, text]).program(), text.text
+    return compile_source(Source(module, weights, "import"), options, watchers).program()
 
 
 def default_length(model: Any) -> int:

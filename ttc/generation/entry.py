@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ttc.dialects.core.errors import Error
-from ttc.generation.archived_text import archived_text
 from ttc.generation.generator import Generator
 from ttc.loading import chosen_engine, load, options_for
 from ttc.options import CompileOptions, RunOptions
@@ -36,8 +34,7 @@ def generator(
         superfluous = [name for name, value in given.items() if value is not None]
         if superfluous:
             raise Error("E0101", f"an archive is compiled already: {', '.join(superfluous)} cannot be chosen any more")
-        path = Path(os.fspath(model))
-        return Generator(load(path, **running), archived_text(path))
+        return Generator(load(model, **running))
     options: RunOptions = options_for(RunOptions, None, running)
     compiling: CompileOptions = options_for(CompileOptions, None, option_fields)
     from ttc.importers.torch import require_torch
@@ -49,10 +46,15 @@ def generator(
     from ttc.runtime.program import build_program
 
     length = default_length(model) if max_length is None else max_length
-    compiled, text = compile_generation(model, 1 if batch is None else batch, length, CHUNKS if chunks is None else chunks, compiling)
+    compiled = compile_generation(model, 1 if batch is None else batch, length, CHUNKS if chunks is None else chunks, compiling)
     exact = Exact(options.stochastic_rounding) if options.exact else None
-    sources = compiled.constants.sources
     program = build_program(
-        compiled.netlist, compiled.description, sources, engine=chosen_engine(options), threads=options.threads, exact=exact
+        compiled.netlist,
+        compiled.description,
+        compiled.constants.sources,
+        engine=chosen_engine(options),
+        threads=options.threads,
+        exact=exact,
+        texts=compiled.texts,
     )
-    return Generator(Executor(program), text)
+    return Generator(Executor(program))

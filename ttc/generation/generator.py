@@ -14,7 +14,6 @@ from ttc.dialects.core.errors import Error
 from ttc.generation.chunks import Chunks
 from ttc.generation.prompts import Prompts, rows_of
 from ttc.generation.sampling import GREEDY, Sampling
-from ttc.runtime.archive import NN_TEXT
 from ttc.runtime.executor import Executor
 from ttc.runtime.generation_notes import COUNTS, LOGITS, STARTS, TOKENS, Generation
 from ttc.runtime.program import Program
@@ -31,17 +30,16 @@ class Generator:
 
     Args:
         executor: of a program that generates; it is closed with the generator.
-        text: of the program at the end of stage nn, which archives hold so that they can be exported; None: it is not known.
     Raises: E0803 if its program does not generate.
     """
 
-    def __init__(self, executor: Executor, text: str | None = None) -> None:
+    def __init__(self, executor: Executor) -> None:
         notes = executor.description.generation
         if notes is None:
             raise Error("E0803", "the archive holds no programs that generate tokens", hint="ttc.generator(model).save(...) writes one")
         self.notes: Generation = notes
         self.executor = executor
-        self._initial, self._text = executor.program, text
+        self._initial = executor.program
         self._programs = {count: name for name, count in notes.programs.items()}
         self._chunks = Chunks(self._programs)
         self._lengths = np.zeros(notes.batch, np.int64)
@@ -133,7 +131,7 @@ class Generator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the archive, which `ttc.generator(path)` and `ttc generate` take.  Texts are not part of it.  Raises E0103."""
-        self._initial.save(path, None if self._text is None else {NN_TEXT: self._text})
+        self._initial.save(path)
 
     def close(self) -> None:
         """Give up the cache; further runs raise E0803."""

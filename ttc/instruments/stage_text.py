@@ -8,12 +8,12 @@ from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.watching import Subject
 from ttc.passes.base import Unit, Watcher
 
-OPTIONS = "ttc.options"
-"""Attributes for options of a compilation, which the text leaves out: it is compiled anew, for another machine and other formats."""
+LEFT_OUT = ("ttc.options", "ttc.target")
+"""Attributes for a compilation's options and machine, which the text leaves out: it is compiled anew, for others."""
 
 
 class StageText(Watcher):
-    """Keeps the module at the end of a stage as text without the options of its compilation."""
+    """Keeps the module at the end of a stage as text without the options and the machine of its compilation."""
 
     def __init__(self, stage: str) -> None:
         self.stage, self.text = stage, ""
@@ -22,7 +22,7 @@ class StageText(Watcher):
         if stage != self.stage:
             return
         module = cast("Unit", unit).module
-        options = module.attributes.pop(OPTIONS, None)
+        attributes = dict(module.attributes)
+        module.attributes = {name: value for name, value in attributes.items() if name not in LEFT_OUT}
         self.text = print_op(module) + "\n"
-        if options is not None:
-            module.attributes[OPTIONS] = options
+        module.attributes = attributes

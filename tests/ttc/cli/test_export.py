@@ -106,9 +106,10 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[
     assert not (tmp_path / "out").exists()
 
 
-def test_an_archive_has_no_ops_of_nn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    archive = tmp_path / "model.tti"
-    assert main(["compile", str(written(tmp_path, TEXT)), "--kernels", "buda", "-o", str(archive)]) == 0
+def test_an_archive_of_text_past_nn_has_no_ops_of_nn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive, text = tmp_path / "model.tti", tmp_path / "tile.mlir"
+    assert main(["compile", str(written(tmp_path, TEXT)), "--kernels", "buda", "--to", "tile", "-o", str(text)]) == 0
+    assert main(["compile", str(text), "-o", str(archive)]) == 0
     capsys.readouterr()
     assert main(["export", str(archive), "--to", "ttnn", "-o", str(tmp_path / "out")]) == 2
     assert "holds no ops of dialect nn" in capsys.readouterr().err

@@ -38,6 +38,7 @@ def test_json(small_onnx: Path, capsys: Capture) -> None:
     assert memory["fragmentation"] == round(1 - memory["bound_bytes"] / memory["peak_bytes"], 4)
     assert found["file_bytes"] == Path(path).stat().st_size
     assert found["tensor_bytes"] == 4 * (8 * 4 + 4)
+    assert 0 < found["text_bytes"] < 4096
     assert found["numbers"]["format"]["found"] == ["Float32"]
     assert found["numbers"]["precision"]["found"] == ["float32"]
 
@@ -51,6 +52,7 @@ def test_text(small_onnx: Path, capsys: Capture) -> None:
     assert "  output    probabilities: float32[2, 4]" in lines
     assert any(line.startswith("precision: float32 (") for line in lines)
     assert any(line.startswith("fidelity: - (") for line in lines)
+    assert any(line.startswith("exports: from text of ") for line in lines)
     assert captured.err == ""
 
 

@@ -8,8 +8,9 @@ from ttc.passes.base import Pass, Unit
 from ttc.passes.manager import run_stage
 
 
-def test_one_stage_without_options(unit: Unit, passes: dict[str, Pass]) -> None:
+def test_one_stage_without_options_and_target(unit: Unit, passes: dict[str, Pass]) -> None:
     set_module_attr(unit.module, "options", {"target": "host"})
+    set_module_attr(unit.module, "target", {"name": "chip"})
     text = StageText("nn")
     run_stage("nn", [passes["mark"]], unit, [text])
     kept = text.text
@@ -17,4 +18,6 @@ def test_one_stage_without_options(unit: Unit, passes: dict[str, Pass]) -> None:
     assert text.text == kept
     assert kept.startswith("builtin.module")
     assert "ttc.options" not in kept
+    assert "ttc.target" not in kept
     assert module_attr(unit.module, "options") == {"target": "host"}
+    assert module_attr(unit.module, "target") == {"name": "chip"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from ttc.compiler.archived_source import as_compiled, is_archive
 from ttc.dialects.core.errors import Error
 from ttc.exporters.graph import ModelGraph, divided_graph_of, graphs_of
 from ttc.exporters.request import TENSOR, ExportRequest
-from ttc.exporters.ttnn.export import export_all
+from ttc.exporters.ttnn.export import FORMATS, export_all
 from ttc.exporters.ttnn.sharding.divide import tensor_divided
 
 ARCHITECTURES = ("wormhole_b0", "blackhole")
@@ -17,10 +18,14 @@ ARCHITECTURES = ("wormhole_b0", "blackhole")
 def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     """Export a model as a folder of files for TT-NN, with all its programs unless one is asked for.
 
-    Chips of a mesh divide its batch, or the tensors of its layers.
+    Chips of a mesh divide its batch, or the tensors of its layers.  An archive is exported for the machine, in the format and with the
+    fidelity that it was compiled with, as far as TT-NN has them and none were asked for.
 
     Raises: E0101 for a machine without TT-NN, and for a batch that the chips do not divide; E0503; what compilation raises.
     """
+    if is_archive(path):
+        known = tuple(name for name in FORMATS if name is not None)
+        request = replace(request, options=as_compiled(path, request.options, known))
     programs = exported_programs(path, request)
     target = programs[0][0].target
     if target.arch not in ARCHITECTURES:
