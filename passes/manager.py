@@ -73,7 +73,7 @@ def run_stage(
     done = int(module_attr(unit.module, "passes_done") or 0)
     stops = end is not None and end < len(passes)
     if not done <= (len(passes) if end is None else end):
-        raise Error("E0305", f"{done} passes of stage '{stage}' are behind this IR, which is past where to stop")
+        raise Error("E0305", f"{done} passes of stage '{stage}' were run on this IR already, more than up to where to stop")
     unit.module.attributes.pop("ttc.passes_done", None)
     reports = run_passes(passes[done:end], unit, instruments, stage)
     if stops:

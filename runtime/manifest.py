@@ -272,7 +272,7 @@ def _check_values(manifest: Manifest) -> None:
     if manifest.generation is not None:
         manifest.generation.check(manifest.programs)
     if any(kind not in ABSENT for _, kind in manifest.absent_inputs):
-        raise Error("E0703", f"inputs are absent as {' or '.join(ABSENT)} alone")
+        raise Error("E0703", f"an input is absent as something else than {' or '.join(ABSENT)}")
 
 
 def _check_shape(name: str, shape: tuple[int, ...]) -> None:

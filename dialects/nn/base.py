@@ -73,7 +73,7 @@ class NNOp(TtcOp):
     def _infer(cls, types: Sequence[Attribute | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
         specs = [None if t is None else spec_of(t) for t in types]
         if not cls.STRINGS and any(s is not None and s.dtype == STRING for s in specs):
-            raise Error("E0403", "does not take text")
+            raise Error("E0403", "the op does not take text")
         found = cls.infer(*specs, **attrs)
         return (found,) if isinstance(found, Spec) else found
 
@@ -132,7 +132,7 @@ def same_dtype(*specs: Spec | None) -> np.dtype:
 def require_float(spec: Spec) -> Spec:
     """Raises E0403 unless the tensor is of floating point."""
     if spec.dtype.kind not in "fV" or spec.dtype in STORED_ONLY:
-        raise Error("E0403", f"needs floating point, not {spec.dtype}")
+        raise Error("E0403", f"the op needs floating point, not {spec.dtype}")
     return spec
 
 

@@ -48,9 +48,9 @@ class Ends(NamedTuple):
 def joined(a: Spec, b: Spec) -> Spec:
     """Return the narrowest type of values of either: dimensions that differ are dynamic.  Raises E0401, E0403."""
     if a.rank != b.rank:
-        raise Error("E0401", f"a value is {a} or {b}, which differ in rank")
+        raise Error("E0401", f"a value of a branch or loop is {a} or {b}, which differ in rank")
     if a.dtype != b.dtype:
-        raise Error("E0403", f"a value is {a} or {b}, which differ in type")
+        raise Error("E0403", f"a value of a branch or loop is {a} or {b}, which differ in type")
     return Spec(tuple(x if x == y else DYNAMIC for x, y in zip(a.shape, b.shape, strict=True)), a.dtype)
 
 
@@ -247,7 +247,7 @@ class RequireOp(NNOp):
     @classmethod
     def infer(cls, x: Spec, truth: Spec, *, wanted: bool, message: str) -> Spec:
         if truth != Spec((), TRUTH_TYPE):
-            raise Error("E0403", f"a run is refused by one bool, not {truth}")
+            raise Error("E0403", f"what is required of a run is one bool, not {truth}")
         return x
 
 

@@ -100,5 +100,5 @@ class DynamicSliceOp(SizedOp):
         along = axes_in(axes, x.rank)
         for values, what in ((starts, "starts"), (ends, "ends"), (steps, "steps")):
             if length_of(values, what) != len(along):
-                raise Error("E0401", f"{what} {values} for {len(along)} axes")
+                raise Error("E0401", f"{what} {values} do not fit {len(along)} axes")
         return Spec(tuple(DYNAMIC if i in along else d for i, d in enumerate(x.shape)), x.dtype)

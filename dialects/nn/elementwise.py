@@ -27,7 +27,7 @@ BOOL_TYPE = np.dtype(np.bool_)
 def require_kind(spec: Spec, kinds: str) -> Spec:
     """Raises E0403 unless the tensor's type is of one of the numpy kinds; ANY stands for types that are only stored, too."""
     if spec.dtype.kind not in kinds or (spec.dtype in STORED_ONLY and ANY not in kinds):
-        raise Error("E0403", f"does not take {spec.dtype}")
+        raise Error("E0403", f"the op does not take elements of type {spec.dtype}")
     return spec
 
 

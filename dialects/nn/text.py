@@ -25,7 +25,7 @@ def require_text(*specs: Spec) -> None:
     """Raises E0403 unless all are tensors of text."""
     for spec in specs:
         if spec.dtype != STRING:
-            raise Error("E0403", f"takes text, not {spec.dtype}")
+            raise Error("E0403", f"the op takes text, not {spec.dtype}")
 
 
 def require_words(words: Sequence[Any], what: str) -> None:

@@ -67,7 +67,7 @@ class Overrides:
         """Raises E0504 for a rule that is about no op of a device graph, naming the nearest source name."""
         for rule in self.rules:
             if rule not in self.matched:
-                raise Error("E0504", f"no op on the device is meant by the rule of placement: {rule.shown}", hint=self.near(rule))
+                raise Error("E0504", f"no op on the device matches the rule of placement: {rule.shown}", hint=self.near(rule))
 
     def near(self, rule: PlacementRule) -> str | None:
         """Return the source name that comes closest to what a rule means."""

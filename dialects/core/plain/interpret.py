@@ -237,11 +237,11 @@ def _leaf(work: Work, resolve: Resolver | None) -> NDArray:
         (type_,) = work.results
         return np.array(values, format_named(type_.format).compute).reshape(type_.shape)
     if resolve is None:
-        raise Error("E0304", f"{work.op} {work.attrs.get('key')!r} has no value here")
+        raise Error("E0304", f"there is no value for {work.op} {work.attrs.get('key')!r}")
     return resolve(work)
 
 
 def _present(value: NDArray | None) -> NDArray:
     if value is None:
-        raise Error("E0302", "a value is used that is absent")
+        raise Error("E0302", "an op reads an operand that is absent")
     return value

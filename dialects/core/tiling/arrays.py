@@ -18,7 +18,9 @@ MAX_ELEMENTS = 1 << 31
 def require_room(shape: Sequence[int]) -> None:
     """Raises E0402 for an array of negative or too many elements."""
     if min(shape, default=0) < 0 or prod(shape) > MAX_ELEMENTS:
-        raise Error("E0402", f"an array of {' x '.join(map(str, shape))} elements is not possible")
+        raise Error(
+            "E0402", f"an array of {' x '.join(map(str, shape))} elements has a negative size, or more than {MAX_ELEMENTS} elements"
+        )
 
 
 def split(x: NDArray, tile: tuple[int, int]) -> NDArray:

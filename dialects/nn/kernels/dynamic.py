@@ -18,7 +18,7 @@ def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> ND
     """Return the elements in row-major order under the shape; -1: what remains."""
     wanted = shape.tolist()
     if min(wanted, default=0) < -1:
-        raise Error("E0802", f"{wanted} is no shape")
+        raise Error("E0802", f"sizes {wanted} are no shape")
     try:
         return _announced(np.reshape(x, wanted), sizes)
     except ValueError:

@@ -170,7 +170,7 @@ def _layer(
     """Outputs [time, directions, batch, hidden] and last states [directions, batch, hidden] of a layer over x[time, batch, features]."""
     steps, samples = x.shape[:2]
     if lengths is not None and np.any((lengths < 0) | (lengths > steps)):
-        raise Error("E0802", f"lengths {lengths.tolist()[:16]} of sequences of {steps} steps")
+        raise Error("E0802", f"lengths {lengths.tolist()[:16]} are not all from 0 to {steps}, the steps of a sequence")
     y = np.zeros((steps, len(w), samples, starts[0].shape[2]), x.dtype)
     ends: list[States] = []
     for d in range(len(w)):

@@ -84,7 +84,7 @@ def roi_align(
 ) -> NDArray:
     """Regions rois[r] = left, top, right, bottom of images as size[0] x size[1] bins, of samples x samples points each."""
     if np.any((batch_indices < 0) | (batch_indices >= x.shape[0])):
-        raise Error("E0802", f"a region is of none of {x.shape[0]} images")
+        raise Error("E0802", f"a region names an image that is not among the {x.shape[0]} given")
     result = np.zeros((len(rois), x.shape[1], *size), x.dtype)
     for r, roi in enumerate(rois.astype(np.float64) * scale - offset):
         least = 0.0 if offset else 1.0
@@ -100,7 +100,7 @@ def _bin_points(start: float, length: float, bins: int, samples: int, size: int)
     step = length / bins
     points = samples or max(ceil(step), 0) if np.isfinite(step) else _MAX_BIN + 1
     if points > _MAX_BIN:
-        raise Error("E0802", f"a region takes {points} points a bin or more")
+        raise Error("E0802", f"a region takes {points} points a bin or more: {_MAX_BIN} are possible")
     at = start + np.arange(bins)[:, None] * step + (np.arange(points) + 0.5) * step / max(points, 1)
     inside = (at >= -1) & (at <= size)
     at = np.clip(at, 0, size - 1)

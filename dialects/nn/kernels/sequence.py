@@ -50,7 +50,7 @@ def _starts(flat: NDArray, sizes: NDArray) -> NDArray:
     counts = np.prod(sizes.astype(object), axis=1) if sizes.shape[1] else np.ones(len(sizes), object)
     total = sum(counts.tolist())
     if sizes.min(initial=0) < 0 or total != flat.size:
-        raise Error("E0802", f"{flat.size} elements are not those of {len(sizes)} tensors")
+        raise Error("E0802", f"{flat.size} elements do not make up the {len(sizes)} tensors of a sequence")
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 

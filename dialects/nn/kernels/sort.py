@@ -51,7 +51,7 @@ def reverse_sequence(x: NDArray, lengths: NDArray, *, time_axis: int, batch_axis
     """x with the first lengths[b] elements along time_axis in reverse order, for each b along batch_axis."""
     steps = x.shape[time_axis]
     if np.any((lengths < 0) | (lengths > steps)):
-        raise Error("E0802", f"lengths {lengths.tolist()[:16]} of sequences of {steps} steps")
+        raise Error("E0802", f"lengths {lengths.tolist()[:16]} are not all from 0 to {steps}, the steps of a sequence")
     time = np.arange(steps)
     places = np.where(time < lengths[:, None], lengths[:, None] - 1 - time, time)  # [batch, time]
     if batch_axis > time_axis:

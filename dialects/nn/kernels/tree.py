@@ -58,8 +58,8 @@ def _check(features: int, nodes: NDArray, roots: NDArray, leaves: int, targets: 
     numbers = np.arange(len(nodes))
     for first, branch in ((0, roots), (numbers + 1, nodes[:, 2]), (numbers + 1, nodes[:, 3])):
         if np.any((branch >= 0) & ((branch < first) | (branch >= len(nodes)))) or np.any(branch < -leaves):
-            raise Error("E0802", f"a branch of {len(nodes)} nodes with {leaves} leaves does not lead on, or to nothing")
+            raise Error("E0802", f"a branch leads to no later node of {len(nodes)}, and to none of {leaves} leaves")
     if np.any((nodes[:, 0] < 0) | (nodes[:, 0] >= features)):
-        raise Error("E0802", f"a node asks for a feature that {features} are not")
+        raise Error("E0802", f"a node asks for a feature that is not among the {features} of a row")
     if targets is not None and np.any((targets < -1) | (targets >= count)):
-        raise Error("E0802", f"a leaf has a weight for a target that {count} are not")
+        raise Error("E0802", f"a leaf has a weight for a target that is not among {count}")

@@ -93,7 +93,7 @@ def _require_activations(direction: str, functions: int, activations: Texts, alp
     if not total or not len(activations) == len(alphas) == len(betas) == total or not set(activations) <= set(ACTIVATIONS):
         raise Error("E0402", f"direction '{direction}' and activations {list(activations)} do not fit {functions} a direction")
     if not clip > 0:
-        raise Error("E0402", f"a clip of {clip} leaves nothing")
+        raise Error("E0402", f"clip is above 0, not {clip}")
 
 
 def _layer(

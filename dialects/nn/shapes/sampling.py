@@ -51,7 +51,7 @@ def deform_conv(
         require_rank(operand, 4)
     rows, columns = windows(w[2:], strides, pads, dilations)
     if groups < 1 or offset_groups < 1:
-        raise Error("E0402", f"{groups} groups or {offset_groups} groups of offsets")
+        raise Error("E0402", f"{groups} groups and {offset_groups} groups of offsets are not at least 1 each")
     channels, filters, taps = x[1], w[0], w[2] * w[3]
     if channels != groups * w[1] or filters % groups or channels % offset_groups:
         raise Error("E0401", f"weight {list(w)} does not fit {list(x)} in {groups} groups, or {offset_groups} groups of offsets do not")

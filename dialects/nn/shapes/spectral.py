@@ -24,7 +24,7 @@ def _along(real: Shape, imaginary: Shape | None, axis: int, size: int, count: in
     if imaginary is not None and imaginary != real:
         raise Error("E0401", f"real parts {list(real)} and imaginary parts {list(imaginary)} differ")
     if real[place] == 0:
-        raise Error("E0401", f"there is nothing along axis {axis} of {list(real)}")
+        raise Error("E0401", f"there are no elements along axis {axis} of {list(real)}")
     if not 0 < size <= MAX_SIZE:
-        raise Error("E0402", f"a transform of {size} elements")
+        raise Error("E0402", f"a transform has 1 to {MAX_SIZE} elements, not {size}")
     return (*real[:place], count, *real[place + 1 :])

@@ -58,7 +58,7 @@ def _by_core(tiles: NDArray, rows: int, fractures: int) -> list[list[NDArray]]:
 def _require(entries: SparseEntries, tiles: int, rows: int) -> None:
     for what, found, limit in (("tile", entries.tile, tiles), ("row of tiles", entries.column, rows)):
         if found.size and int(found.max()) >= limit:
-            raise Error("E0802", f"the codes of a sparse matrix name {what} {int(found.max())} of {limit}")
+            raise Error("E0802", f"the codes of a sparse matrix name {what} {int(found.max())}, and there are {limit}")
 
 
 def _add_products(y: NDArray, tiles: NDArray, acts: NDArray, entries: SparseEntries) -> None:

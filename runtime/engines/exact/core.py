@@ -72,7 +72,7 @@ class Core:
             total = part if total is None else self._narrow(total, self.op.intermediate) + part
             total = self._narrow(total, self.op.accumulate)
         if total is None:
-            raise Error("E0609", "a sum without any block")
+            raise Error("E0609", "a sum has no blocks to add up")
         return total
 
     # ---- execution ----

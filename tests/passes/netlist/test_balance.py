@@ -112,7 +112,7 @@ def test_l1_holds_what_a_rule_asks_for() -> None:
 
 
 def test_a_rule_about_no_op_names_the_nearest() -> None:
-    with pytest.raises(Error, match="no op on the device is meant") as caught:
+    with pytest.raises(Error, match="no op on the device matches") as caught:
         placed(chain(2, 64), PlacementRule(name="/layr/m1", grid=(1, 1)))
     assert (caught.value.code, caught.value.hint) == ("E0504", "the nearest source name: '/layer/m1'")
 

@@ -52,7 +52,7 @@ def test_every_rule_is_about_an_op() -> None:
     overrides = Overrides((PlacementRule(name="/layer/m0", grid=(1, 1)), PlacementRule(name="/leyer/*", grid=(1, 1))))
     for op in ops():
         overrides.limits(op)
-    with pytest.raises(Error, match="no op on the device is meant") as caught:
+    with pytest.raises(Error, match="no op on the device matches") as caught:
         overrides.require_matched()
     assert caught.value.code == "E0504"
     assert "/layer/" in (caught.value.hint or "")

@@ -16,7 +16,7 @@ def build(to: Building) -> int:
     values, indices = to.input(0), to.input(1)
     k, cores = integer(to.op.attributes, "k"), (to.op.grid_size or (1, 1))[1]
     if k < 1:
-        raise Error("E0402", f"the {k} largest numbers of a row are none")
+        raise Error("E0402", f"attribute k is at least 1, not {k}")
     width = -(-k // FRAME[1]) * FRAME[1]
     t, rows, _ = to.shape(values)
     sort = word(to.op.attributes, "sort", ("max", "argmax"))
