@@ -98,7 +98,7 @@ def repeated(b: Builder, x: SSAValue, repeats: SSAValue) -> SSAValue:
     """Return whole copies of x side by side, as many along each dimension as a list of integers says that is computed. Raises E0402."""
     known, rank = known_of(b, repeats), b.rank(x)
     if len(known) != rank or b.rank(repeats) != 1:
-        raise Error("E0402", f"repeats of {b.spec(repeats)} for {rank} dimensions")
+        raise Error("E0402", f"repeats of {b.spec(repeats)} do not fit {rank} dimensions")
     split: list[Size] = []
     counts: list[Size] = []
     merged: list[Size] = []

@@ -152,7 +152,7 @@ def one_hot(b: Builder, indices: SSAValue, depth: int, on: SSAValue, off: SSAVal
     shape, wide = b.shape(indices), np.dtype(np.int64)
     at = axis_in(axis, len(shape) + 1)
     if not 0 <= depth <= 1 << 20:
-        raise Error("E0402", f"a depth of {depth}")
+        raise Error("E0402", f"depth is from 0 to {1 << 20}, not {depth}")
     steps = b.constant(np.arange(depth, dtype=np.int64).reshape(depth, *(1,) * (len(shape) - at)))
     places = b.reshape(b.cast(indices, wide), *shape[:at], 1, *shape[at:])
     return b.nn("where", b.nn("equal", places, steps), b.reshape(on), b.reshape(off))

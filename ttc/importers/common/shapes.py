@@ -73,7 +73,7 @@ def range_(b: Builder, start: SSAValue, limit: SSAValue, delta: SSAValue) -> SSA
         return b.nn("range", *operands)
     first, last, step = known
     if not np.isfinite(known).all() or step == 0 or abs((last - first) / step) > MAX_COUNT:
-        raise Error("E0402", f"a range from {first} to {last} in steps of {step}")
+        raise Error("E0402", f"a range from {first} to {last} in steps of {step} has no end, or more than {MAX_COUNT} elements")
     return b.constant(np.arange(first, last, step).astype(b.dtype(start)))
 
 

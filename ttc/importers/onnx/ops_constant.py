@@ -35,7 +35,7 @@ def constant_1(
     floats, ints = (value_float, value_floats), (value_int, value_ints)
     given = [v for v in (value, *floats, *ints, value_string, value_strings, sparse_value) if v is not None]
     if len(given) != 1:
-        raise Error("E0203", f"Constant has {len(given)} values")
+        raise Error("E0203", f"Constant has exactly one value, not {len(given)}")
     if value is not None:
         return b.constant(value)
     for group, dtype in ((floats, np.float32), (ints, np.int64)):

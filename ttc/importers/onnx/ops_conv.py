@@ -160,7 +160,7 @@ def global_lp_pool_1(b: Builder, x: SSAValue, *, p: float = 2) -> SSAValue:
 def _power(b: Builder, x: SSAValue, p: float) -> SSAValue:
     """Return the power |x|^p, elementwise."""
     if p < 1:
-        raise Error("E0402", f"p = {p}")
+        raise Error("E0402", f"p is at least 1, not {p}")
     return b.nn("mul", x, x) if p == 2 else b.nn("abs", x) if p == 1 else b.nn("pow", b.nn("abs", x), b.scalar(p, x))
 
 

@@ -115,7 +115,10 @@ def _one(tensor: NDArray | None, floats: tuple[float, ...], numbers: tuple[int, 
 def _mapped(b: Builder, x: SSAValue, keys: NDArray, values: NDArray, default: NDArray) -> SSAValue:
     """values[i] where x is keys[i], the default elsewhere."""
     if len(keys) != len(values) or default.size != 1:
-        raise Error("E0402", f"{len(keys)} keys for {len(values)} values, or {default.size} defaults")
+        raise Error(
+            "E0402",
+            f"{len(keys)} keys, {len(values)} values and {default.size} defaults: each key has a value, and there is one default",
+        )
     table = b.constant(np.concatenate([values, default.reshape(1).astype(values.dtype)]))
     return b.nn("gather", table, _place(b, x, keys), axis=0)
 

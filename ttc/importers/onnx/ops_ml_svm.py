@@ -39,7 +39,7 @@ class SvmKernel(NamedTuple):
     def check(self) -> SvmKernel:
         """Return the kernel itself. Raises E0402 for an unknown kind, or without its numbers."""
         if self.kind not in KERNELS or (len(self.params) != 3 and (self.params or self.kind != "LINEAR")):
-            raise Error("E0402", f"kernel_type '{self.kind[:20]}' with {len(self.params)} kernel_params")
+            raise Error("E0402", f"kernel_type '{self.kind[:20]}' is unknown, or does not take {len(self.params)} kernel_params")
         return self
 
     def of(self, b: Builder, x: SSAValue, vectors: NDArray) -> SSAValue:

@@ -161,7 +161,7 @@ def tree_ensemble_5(
         raise Error("E0402", "a node has a mode that ONNX does not have")
     sets = [] if membership_values is None else _sets(membership_values.ravel())
     if len(sets) != np.count_nonzero(modes == MODES.index("member")):
-        raise Error("E0402", f"{len(sets)} sets of members for {np.count_nonzero(modes == MODES.index('member'))} nodes")
+        raise Error("E0402", f"{len(sets)} sets of members do not fit {np.count_nonzero(modes == MODES.index('member'))} nodes")
     branches = ((nodes_truenodeids, nodes_trueleafs), (nodes_falsenodeids, nodes_falseleafs))
     holds, fails = (np.where(np.array(is_leaf, bool), -1 - np.maximum(ids, -1), ids) for ids, is_leaf in branches)
     if min(map(min, (nodes_truenodeids, nodes_falsenodeids, tree_roots)), default=0) < 0:
@@ -203,7 +203,7 @@ def _ensemble(b: Builder, x: SSAValue, forest: Forest, weights: LeafWeights, cou
 def _weights(leaves: int, leaf: NDArray, target: NDArray, values: NDArray, count: int) -> LeafWeights:
     """Entries (leaf, target, value) as a table.  Raises E0402 for a target that does not exist, Unsupported for too large a table."""
     if not 1 <= count <= MAX_TARGETS or (len(target) and not 0 <= target.min() <= target.max() < count):
-        raise Error("E0402", f"a leaf has a weight for a target that {count} are not")
+        raise Error("E0402", f"a leaf has a weight for a target that is not among {count}")
     each = np.bincount(leaf, minlength=leaves)
     width = max(int(each.max(initial=1)), 1)
     if leaves * width > MAX_ELEMENTS:

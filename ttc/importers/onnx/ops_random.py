@@ -58,7 +58,7 @@ def random_normal_like_1(
 def multinomial_7(b: Builder, x: SSAValue, *, dtype: int = INT32, sample_size: int = 1, seed: float | None = None) -> SSAValue:
     """Draw classes [batch, samples] by x[batch, classes], the logarithms of their weights."""
     if b.rank(x) != 2 or not 0 < sample_size < 1 << 20:
-        raise Error("E0402", f"{sample_size} samples of {b.spec(x)}")
+        raise Error("E0402", f"{sample_size} samples cannot be drawn by {b.spec(x)}: it takes rows of weights, and 1 to 2^20 - 1 samples")
     batch, classes = b.shape(x)
     below = b.nn("cumsum", b.nn("softmax", x, axis=1), axis=1, exclusive=False, reverse=False)
     drawn = uniform(b, seed, (batch, sample_size, 1), b.dtype(x))

@@ -50,7 +50,7 @@ def _upsample(b: Builder, x: SSAValue, scales: Floats, mode: str, rounding: str 
     """Sample i lies at i / scale."""
     shape = b.shape(x)
     if len(scales) != len(shape):
-        raise Error("E0402", f"{len(scales)} scales for {b.spec(x)}")
+        raise Error("E0402", f"{len(scales)} scales do not fit {b.spec(x)}")
     window = (0.0,) * len(shape) + (1.0,) * len(shape)
     return _resize(b, x, _scaled(shape, scales), scales, window, mode, coordinates="asymmetric", rounding=rounding)
 

@@ -99,7 +99,7 @@ def split_to_sequence_11(b: Builder, x: SSAValue, split: SSAValue | None = None,
         given = b.ints(split, "split")
         each = given[0] if given else 0
         if b.shape(split) == () and each < 1:
-            raise Error("E0402", f"parts of {each} elements")
+            raise Error("E0402", f"parts have at least 1 element, not {each}")
         sizes = tuple(min(each, shape[at] - i) for i in range(0, shape[at], each)) if b.shape(split) == () else given
     if len(sizes) > 1 << 12:
         raise Unsupported("more than 4096 parts")

@@ -71,7 +71,7 @@ def mel_weight_matrix_17(
     count, size, hertz = (int(b.number(v, what)) for v, what in ((bins, "num_mel_bins"), (length, "dft_length"), (rate, "sample_rate")))
     dtype = DTYPES.get(output_datatype)
     if count < 1 or size < 0 or hertz < 1 or dtype is None:
-        raise Error("E0402", f"{count} bins, a dft_length of {size}, a sample_rate of {hertz} or output_datatype {output_datatype}")
+        raise Error("E0402", f"{count} bins, dft_length {size}, sample_rate {hertz} or output_datatype {output_datatype} is out of range")
     if (size // 2 + 1) * count > MAX_ELEMENTS:
         raise Unsupported(f"{count} bins of {size // 2 + 1} elements")
     corners = _mel_corners(b, count, (size + 1) / hertz, low, high)

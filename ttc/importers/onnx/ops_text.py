@@ -55,7 +55,7 @@ def tf_idf_vectorizer_9(
         return y
     values = np.ones(len(ngram_indexes) + 1) if not weights else np.append(np.array(weights), 0)
     if len(values) != len(ngram_indexes) + 1:
-        raise Error("E0402", f"{len(weights)} weights for {len(ngram_indexes)} n-grams")
+        raise Error("E0402", f"{len(weights)} weights do not fit {len(ngram_indexes)} n-grams")
     scale = b.constant(values[places].astype(np.float32))
     present = b.cast(b.nn("greater", y, b.scalar(0, y)), FLOAT32) if mode == "IDF" else y
     return b.nn("mul", present, scale)

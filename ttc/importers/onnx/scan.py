@@ -47,7 +47,7 @@ def scan(call: NodeCall) -> list[Value]:
 def _scan(call: NodeCall, operands: Sequence[Value], axes: tuple[int, ...], reversed_: tuple[int, ...], label: str) -> list[Value]:
     graph, (count,) = call.graph("body"), call.ints("num_scan_inputs")
     if not 0 < count <= len(operands):
-        raise Error("E0402", f"{count} scanned inputs of {len(operands)}")
+        raise Error("E0402", f"num_scan_inputs is {count}, and there are {len(operands)} inputs")
     state = list(operands[:-count])
     scanned = _scanned(call, operands[-count:], axes, reversed_)
     small = scanned.trips <= MAX_TRIPS and call.budget.has(scanned.trips * nodes_in(graph))
@@ -76,7 +76,7 @@ def _scanned(call: NodeCall, operands: Sequence[Value], axes: tuple[int, ...], r
     sizes = {call.b.spec(x).shape[a] for a, x in zip(along, inputs, strict=True)}
     known = sizes - {DYNAMIC}
     if len(known) > 1:
-        raise Error("E0401", f"scanned inputs have {' and '.join(map(str, sorted(known)))} elements")
+        raise Error("E0401", f"scanned inputs differ in length: {' and '.join(map(str, sorted(known)))} elements")
     return _Scanned(inputs, along, reversed_, known.pop() if known else DYNAMIC)
 
 

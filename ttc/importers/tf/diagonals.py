@@ -19,7 +19,7 @@ def places(shape: tuple[int, ...], lowest: int, highest: int, align: str) -> NDA
     """Return [diagonals, longest]: where in the flattened matrix each stored element lies, -1 in the padding. Raises E0402, Unsupported."""
     rows, columns = shape
     if align not in ALIGNMENTS or not -rows < lowest <= highest < max(columns, 1):
-        raise Error("E0402", f"diagonals {lowest} to {highest}, aligned '{align[:20]}', of {rows} x {columns}")
+        raise Error("E0402", f"{rows} x {columns} matrices have no diagonals {lowest} to {highest}, aligned '{align[:20]}'")
     above, below = (side == "LEFT" for side in align.split("_"))
     longest = min(rows + min(highest, 0), columns - max(lowest, 0))
     if max((highest - lowest + 1) * longest, rows * columns) > MAX_ELEMENTS:

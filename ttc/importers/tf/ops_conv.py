@@ -71,7 +71,7 @@ def paddings(sizes: Ints, flat: SpatialWindow, padding: str, explicit: Ints, lay
     if padding == "SAME":
         return split_pads(same_totals(sizes, flat.kernel, flat.strides, flat.dilations), upper=True)
     if padding != "EXPLICIT" or len(explicit) != 2 * (layout.rank + 2) or min(explicit) < 0:
-        raise Error("E0402", f"padding '{padding[:20]}' with paddings {list(explicit)[:12]}")
+        raise Error("E0402", f"padding '{padding[:20]}' or explicit_paddings {list(explicit)[:12]} cannot be used")
     pairs = list(zip(explicit[::2], explicit[1::2], strict=True))
     at = 1 if layout.last else 2
     if any(p != (0, 0) for p in pairs[:at] + pairs[at + layout.rank :]):

@@ -48,7 +48,7 @@ def dense_bincount(b: Builder, input: SSAValue, size: SSAValue, weights: SSAValu
     least, most = _interval(b, size)
     count, rank = int(least if least == most else b.number(size, "size")), b.rank(input)
     if not 0 <= count <= 1 << 16 or rank not in (1, 2) or b.spec(weights).elements not in (0, b.spec(input).elements):
-        raise Error("E0402", f"{count} counts of {b.spec(input)} with weights {b.spec(weights)}")
+        raise Error("E0402", f"{count} counts, {b.spec(input)} and weights {b.spec(weights)} do not fit each other")
     places = b.constant(np.arange(count, dtype=b.dtype(input)))
     hits = b.cast(b.nn("equal", b.reshape(input, *b.shape(input), 1), places), b.dtype(weights))
     if binary_output:
@@ -101,7 +101,7 @@ def unique_with_counts(
 def _unique(b: Builder, x: SSAValue, axis: SSAValue | None, out_idx: np.dtype) -> tuple[SSAValue, SSAValue, SSAValue]:
     along = b.ints(axis, "axis") if axis is not None else ()
     if len(along) > 1:
-        raise Error("E0402", f"axis {list(along)[:8]} is not one")
+        raise Error("E0402", f"axis is one number, not {list(along)[:8]}")
     values, _, inverse, counts = b.nn_all("unique", x, sorted=False, axis=along[0] if along else None)
     return values, b.cast(inverse, out_idx), b.cast(counts, out_idx)
 
@@ -121,7 +121,7 @@ def dynamic_partition(b: Builder, data: SSAValue, partitions: SSAValue, *, num_p
     """Return the slices of each partition, in order."""
     rank, count = b.rank(partitions), b.spec(partitions).elements
     if not 1 <= num_partitions <= MAX_PARTITIONS or b.shape(data)[:rank] != b.shape(partitions):
-        raise Error("E0401", f"{num_partitions} partitions {b.spec(partitions)} of {b.spec(data)}")
+        raise Error("E0401", f"{num_partitions} partitions {b.spec(partitions)} do not fit {b.spec(data)}")
     flat, ids = b.reshape(data, count, *b.shape(data)[rank:]), b.reshape(partitions, count)
     return tuple(b.nn("compress", flat, b.nn("equal", ids, b.scalar(i, ids)), axis=0) for i in range(num_partitions))
 
@@ -149,7 +149,7 @@ def histogram(b: Builder, values: SSAValue, value_range: SSAValue, nbins: SSAVal
     """Return counts in buckets of one width; the first and the last take all that lies outside."""
     count, limits = int(b.number(nbins, "nbins")), b.need(value_range, "value_range")
     if not 1 <= count <= 1 << 16 or limits.shape != (2,) or not limits[0] < limits[1]:
-        raise Error("E0402", f"{count} buckets from {limits.ravel()[:2].tolist()}")
+        raise Error("E0402", f"there are no {count} buckets between {limits.ravel()[:2].tolist()}")
     flat = b.reshape(values, b.spec(values).elements, 1)
     step = b.nn("div", b.nn("sub", flat, b.scalar(limits[0], flat)), b.scalar((limits[1] - limits[0]) / count, flat))
     place = b.cast(b.nn("clip", b.nn("floor", step), min=0.0, max=float(count - 1)), INT64)

@@ -20,7 +20,7 @@ def non_max_suppression(
 ) -> SSAValue:
     """Return indices of the chosen boxes, the best first: as many as there are."""
     if b.rank(boxes) != 2 or b.rank(scores) != 1:
-        raise Error("E0401", f"boxes {b.spec(boxes)} with scores {b.spec(scores)}")
+        raise Error("E0401", f"boxes {b.spec(boxes)} and scores {b.spec(scores)} are not of rank 2 and 1")
     limits = [b.cast(b.reshape(max_output_size), np.dtype(np.int64)), b.reshape(iou_threshold)]
     least = None if score_threshold is None else b.reshape(score_threshold)
     batch, scored = b.reshape(boxes, 1, *b.shape(boxes)), b.reshape(scores, 1, 1, *b.shape(scores))

@@ -70,7 +70,7 @@ def scale_and_translate(
     sizes, shape = _sizes(b, images_, size), b.shape(images_)
     scales, moves = (b.need(v, what).ravel() for v, what in ((scale, "scale"), (translation, "translation")))
     if not len(scales) == len(moves) == 2:
-        raise Error("E0402", f"{len(scales)} scales and {len(moves)} translations of images")
+        raise Error("E0402", f"images take 2 scales and 2 translations, not {len(scales)} and {len(moves)}")
     rows, columns = (
         spans(m, d, float(s), float(t), kernel, antialias=antialias) for m, d, s, t in zip(sizes, shape[1:3], scales, moves, strict=True)
     )

@@ -109,7 +109,7 @@ def pop_back(b: Builder, input_handle: TensorList, element_shape: SSAValue, *, e
 
 def stack(b: Builder, input_handle: TensorList, element_shape: SSAValue, *, element_dtype: np.dtype, num_elements: int = -1) -> SSAValue:
     if input_handle.stack is None and num_elements not in (-1, len(input_handle.items)):
-        raise Error("E0402", f"a list of {len(input_handle.items)} tensors, not {num_elements}")
+        raise Error("E0402", f"the list has {len(input_handle.items)} tensors, not {num_elements}")
     return lists.dense(b, input_handle, _shape(b, element_shape))
 
 

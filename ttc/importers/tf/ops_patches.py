@@ -91,7 +91,7 @@ def crop_and_resize(
         raise Error("E0402", f"method '{method[:20]}' is unknown")
     sizes, count = b.ints(crop_size, "crop_size"), b.spec(box_ind).elements
     if b.rank(image) != 4 or b.shape(boxes) != (count, 4) or len(sizes) != 2 or min((*sizes, *b.shape(image))) < 1:
-        raise Error("E0401", f"boxes {b.spec(boxes)} of {b.spec(image)} at {list(sizes)[:8]}")
+        raise Error("E0401", f"boxes {b.spec(boxes)} and sizes {list(sizes)[:8]} do not fit images {b.spec(image)}")
     picked = b.nn("gather", b.cast(image, FLOAT32), b.cast(box_ind, INT64), axis=0)
     corners = [b.reshape(v, count, 1) for v in b.nn_all("split", boxes, axis=1, sizes=(1, 1, 1, 1))]
     height, width = b.shape(image)[1:3]

@@ -25,7 +25,9 @@ def _rounded(b: Builder, x: SSAValue, low: np.ndarray, high: np.ndarray, bits: i
     """Clipped to the range, moved so that 0 is one of its steps, then to the nearest step.  Raises E0402."""
     low, high = np.asarray(low, np.float32), np.asarray(high, np.float32)
     if not 2 <= bits <= 16 or low.shape != high.shape or low.ndim > 1 or not (low < high).all():
-        raise Error("E0402", f"a range from {low.ravel()[:4]} to {high.ravel()[:4]} in {bits} bits")
+        raise Error(
+            "E0402", f"a range from {low.ravel()[:4]} to {high.ravel()[:4]} in {bits} bits cannot be used: it rises, in 2 to 16 bits"
+        )
     first, last = np.float32(1 if narrow else 0), np.float32((1 << bits) - 1)
     scale = (high - low) / (last - first)
     zero = np.clip(np.floor(first - low / scale + np.float32(0.5)), first, last)

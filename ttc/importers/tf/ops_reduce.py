@@ -66,7 +66,7 @@ def top_k(b: Builder, input: SSAValue, k: SSAValue, *, sorted: bool = True, inde
     """Return the k largest along the last axis and their places."""
     shape, count = b.shape(input), int(b.number(k, "k"))
     if not shape or not 0 <= count <= shape[-1]:
-        raise Error("E0402", f"the {count} largest of {b.spec(input)}")
+        raise Error("E0402", f"there are no {count} largest along the last axis of {b.spec(input)}")
     values, places = b.nn_all("topk", input, k=count, axis=len(shape) - 1, largest=True)
     return values, b.cast(places, index_type)
 

@@ -32,7 +32,7 @@ def _combined(b: Builder, data: SSAValue, ids: SSAValue, count: int, reduction: 
     """[count, ...]: rows of equal ids combined; ids outside, which are count or below 0, count for nothing."""
     rank = b.rank(ids)
     if not 0 <= count <= MAX_SEGMENTS or b.shape(data)[:rank] != b.shape(ids):
-        raise Error("E0401", f"{count} segments of {b.spec(data)} by {b.spec(ids)}")
+        raise Error("E0401", f"{count} segments by {b.spec(ids)} do not fit {b.spec(data)}")
     rest = b.shape(data)[rank:]
     places = b.cast(ids, INT64)
     places = b.nn("where", b.nn("less", places, b.constant(np.array(0))), b.constant(np.array(count)), places)

@@ -76,7 +76,7 @@ def split_v(b: Builder, value: SSAValue, size_splits: SSAValue, split_dim: SSAVa
     """Split into parts of given sizes, one of which may be -1."""
     sizes = b.ints(size_splits, "size_splits")
     if len(sizes) != num_split:
-        raise Error("E0402", f"{len(sizes)} sizes for {num_split} parts")
+        raise Error("E0402", f"{len(sizes)} sizes do not fit {num_split} parts")
     return sized_parts(b, value, int(b.number(split_dim, "split_dim")), sizes)
 
 
@@ -150,7 +150,7 @@ def _filled(b: Builder, x: SSAValue, value: int) -> SSAValue:
 def linspace(b: Builder, start: SSAValue, stop: SSAValue, num: SSAValue) -> SSAValue:
     count = int(b.number(num, "num"))
     if not 1 <= count <= 1 << 24:
-        raise Error("E0402", f"{count} numbers")
+        raise Error("E0402", f"num is from 1 to {1 << 24}, not {count}")
     return b.constant(np.linspace(b.number(start, "start"), b.number(stop, "stop"), count).astype(b.dtype(start)))
 
 

@@ -56,7 +56,7 @@ KERNELS: Mapping[str, ResamplingKernel] = MappingProxyType(
 def require_table(samples: int, size: int) -> None:
     """Check the sizes of a table of samples and elements.  Raises E0402, Unsupported."""
     if samples < 1 or size < 1:
-        raise Error("E0402", f"{samples} samples of {size} elements")
+        raise Error("E0402", f"{samples} samples of {size} elements are not possible: there is at least 1 of each")
     if samples * size > MAX_ELEMENTS:
         raise Unsupported(f"{samples} samples of {size} elements")
 
@@ -68,7 +68,7 @@ def spans(samples: int, size: int, scale: float, offset: float, kernel: Resampli
     """
     require_table(samples, size)
     if not np.isfinite([scale, offset]).all() or scale <= 0:
-        raise Error("E0402", f"a scale of {scale} and a translation of {offset}")
+        raise Error("E0402", f"a scale of {scale} and a translation of {offset} are not finite, or the scale is not above 0")
     half, radius = np.float32(0.5), np.float32(kernel.radius)
     step = np.float32(1) / np.float32(scale)
     wide = max(step, np.float32(1)) if antialias else np.float32(1)

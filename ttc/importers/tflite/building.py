@@ -110,7 +110,7 @@ class TfliteBuilder(Builder):
         """Scale and zero as operands, shaped to broadcast; the same values for the same steps, by which passes tell them.  Raises E0401."""
         several, rank = len(q.scales) > 1, len(of)
         if several and (q.axis >= rank or of[q.axis] != len(q.scales)):
-            raise Error("E0401", f"{len(q.scales)} scales along axis {q.axis} of {list(of)}")
+            raise Error("E0401", f"{len(q.scales)} scales do not fit axis {q.axis} of {list(of)}")
         key = q, rank if several else 0, dtype
         if key not in self._steps:
             shape = tuple(len(q.scales) if i == q.axis else 1 for i in range(rank)) if several else ()

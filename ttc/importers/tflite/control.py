@@ -137,7 +137,7 @@ def if_(site: ControlOperator) -> Sequence[Value]:
     """Return the results of the branch that is taken, if that is known, else of a branch at run time."""
     condition = site.operands[0] if site.operands else None
     if not isinstance(condition, SSAValue):
-        raise Error("E0203", "a branch without a condition")
+        raise Error("E0203", "a branch has no condition")
     graphs, b, values = [site.graph("then_subgraph_index"), site.graph("else_subgraph_index")], site.walker.builder, site.operands[1:]
     known = b.known(condition)
     if known is not None and known.size == 1:

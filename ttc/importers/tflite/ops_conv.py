@@ -74,7 +74,7 @@ def transpose_conv(
     _require_rank(b, w, 4)
     sizes = b.ints(output_shape, "output shape")
     if len(sizes) != 4:
-        raise Error("E0401", f"an output shape of {len(sizes)} sizes for images")
+        raise Error("E0401", f"the output shape of images has 4 sizes, not {len(sizes)}")
     return images.conv_transpose(b, x, b.moved(w, (1, 2, 0, 3)), bias, sizes[1:3], (stride_h, stride_w), (1, 1), padding)
 
 

@@ -40,7 +40,7 @@ def _chosen(
     """Return indices [?] of the chosen boxes, places [?, 1] for them, and how many there may be."""
     count = b.whole(most, "number of boxes")
     if not 1 <= count <= MAX_BOXES or b.rank(boxes) != 2 or b.rank(scores) != 1:
-        raise Error("E0401", f"{count} of boxes {b.spec(boxes)} with scores {b.spec(scores)}")
+        raise Error("E0401", f"{count} boxes cannot be chosen from {b.spec(boxes)} with scores {b.spec(scores)}")
     limits = [b.constant(np.array(count, np.int64)), b.reshape(overlap), b.reshape(least)]
     scored = b.reshape(scores, 1, 1, *b.shape(scores))
     triples = b.nn("non_max_suppression", b.reshape(boxes, 1, *b.shape(boxes)), scored, *limits, centered=False)

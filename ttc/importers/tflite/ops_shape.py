@@ -20,7 +20,7 @@ from ttc.importers.tflite.tables import CODES, Rows
 def reshape(b: Builder, x: SSAValue, shape: SSAValue | None = None, *, new_shape: tuple[int, ...] | None) -> SSAValue:
     """Reshape; one -1 takes what is left. The operand counts, or the option where the operand is missing."""
     if shape is None and new_shape is None:
-        raise Error("E0203", "a reshape without a shape")
+        raise Error("E0203", "a reshape has no shape")
     wanted = b.ints(shape, "shape") if shape is not None else new_shape or ()
     return b.nn("reshape", x, shape=resolved(b.shape(x), wanted))
 
@@ -65,7 +65,7 @@ def unpack(b: Builder, x: SSAValue, *, num: int, axis: int) -> tuple[SSAValue, .
 
 def _require_results(b: Builder, parts: int) -> None:
     if parts != len(b.outputs):
-        raise Error("E0401", f"{parts} parts for {len(b.outputs)} results")
+        raise Error("E0401", f"{parts} parts do not fit {len(b.outputs)} results")
 
 
 def tile(b: Builder, x: SSAValue, multiples: SSAValue) -> SSAValue:

@@ -173,7 +173,7 @@ def test_scan_needs_inputs_of_one_length(tmp_path: Path) -> None:
     graph = body([node("Add", ["e", "f"], ["out"])], ["e", "f"], ["out"])
     feeds = {"a": normal(3, 2), "b": normal(4, 2)}
     model = model_of([node("Scan", ["a", "b"], ["y"], body=graph, num_scan_inputs=2)], feeds, ["y"])
-    assert "scanned inputs have 3 and 4 elements" in refusal(model, tmp_path, "E0401")
+    assert "scanned inputs differ in length: 3 and 4 elements" in refusal(model, tmp_path, "E0401")
 
 
 def test_positions_of_sequences_are_known(tmp_path: Path) -> None:
