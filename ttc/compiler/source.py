@@ -100,7 +100,7 @@ def _import(path: Path, options: CompileOptions) -> tuple[ModuleOp, WeightStore]
     known = {*dict(options.shape), *(row[0] for row in module_attr(module, "item_inputs") or ())}
     for name, value in values.items():
         if value is not None and value.dtype.kind not in "iub" and name not in known:
-            message = f"input '{name}' is {value.dtype}: values of integer inputs alone can be compiled for"
+            message = f"input '{name}' is {value.dtype}: a program can be compiled only for values of integer inputs"
             raise Error("E0206", message, hint=f"--shape {name}={'x'.join(map(str, value.shape))} sets its shape")
     return module, weights
 

@@ -50,9 +50,9 @@ def signature_of(stored: StoredSignature) -> Signature:
     try:
         numbers, structure = pytree.tree_flatten(_nested(json.loads(stored.structure), _MAX_DEPTH))
     except (ValueError, TypeError, RecursionError):
-        raise Error("E0703", "tensors between stages are not nested as they can be") from None
+        raise Error("E0703", "the nesting of tensors between stages is malformed") from None
     if numbers != list(range(len(leaves))):
-        raise Error("E0703", "tensors between stages are not counted as they lie")
+        raise Error("E0703", "the nesting of tensors between stages does not name each tensor once, in order")
     return Signature(leaves, structure)
 
 

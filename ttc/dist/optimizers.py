@@ -70,4 +70,4 @@ def _check_whole(
         like = torch.tensor(0.0) if key == "step" else parameter
         is_alike = value.shape == like.shape and value.value.dtype == like.dtype
         if not is_alike or (key == "step" and not 0 <= value.value < float("inf")):
-            raise Error("E0807", f"the checkpoint's {key} of '{name}' is none of such a parameter")
+            raise Error("E0807", f"the checkpoint's {key} of '{name}' does not have the shape and type that the parameter asks for")

@@ -70,7 +70,7 @@ def linearize(model: nn.Module, order: Sequence[str | nn.Module | Call] | None =
             return model
         if not _is_chain(model):
             hint = 'give the order of its layers: linearize(model, ["embed", "layers.0:4", "head"])'
-            raise Error("E0101", f"a {type(model).__name__} has no order of layers that could be known", hint=hint)
+            raise Error("E0101", f"a {type(model).__name__} has no known order of layers", hint=hint)
         return Part(list(_spliced("", model)))
     names = {id(module): name for name, module in model.named_modules()}
     return Part([layer for item in order for layer in _layers(model, names, item)])

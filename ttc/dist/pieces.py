@@ -119,7 +119,7 @@ class Collected:
         if self._is_whole and self._pieces:
             raise damaged(f"'{self._name[:80]}' is in two files")
         if first is not None and not (len(first) <= 18 and first.isdecimal() and first.isascii() and shape):
-            raise damaged(f"'{self._name[:80]}' begins in no row")
+            raise damaged(f"the first row of a piece of '{self._name[:80]}' is no number of a row")
         begin = int(first or 0)
         self._pieces.append(_Piece(begin, shape, stored.get_dtype(), self._read(stored, begin, shape)))
 

@@ -121,7 +121,7 @@ def pad_to(x: Operand, axis: int, multiple: int = 32, *, name: str | None = None
 
     def rule(b: Builder, x: SSAValue) -> SSAValue:
         if multiple < 1:
-            raise Error("E0402", f"there are no multiples of {multiple}")
+            raise Error("E0402", f"multiple is at least 1, not {multiple}")
         rank, at = b.rank(x), axis_in(axis, b.rank(x))
         after = tuple(-b.shape(x)[at] % multiple if i == at else 0 for i in range(rank))
         return b.nn("pad", x, before=(0,) * rank, after=after, value=0.0, mode="constant") if any(after) else x

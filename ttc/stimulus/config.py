@@ -86,9 +86,9 @@ def rule_of(values: Mapping[str, Plain], where: str) -> StimulusRule:
 def check_rule(rule: StimulusRule, where: str) -> None:
     """Raises E0609 for bounds in the wrong order, a negative deviation, or a frequency that is none."""
     if rule.kind == "uniform" and rule.number("low") > rule.number("high"):
-        raise Error("E0609", f"a uniform stimulus from {rule.number('low')} up to {rule.number('high')}", where)
+        raise Error("E0609", f"a uniform stimulus goes from {rule.number('low')} down to {rule.number('high')}", where)
     if rule.kind == "normal" and rule.number("stddev") < 0:
-        raise Error("E0609", f"a normal stimulus of deviation {rule.number('stddev')}", where)
+        raise Error("E0609", f"a normal stimulus has a negative deviation: {rule.number('stddev')}", where)
     if rule.kind == "sparse_encoding" and not all(0 <= rule.number(name) <= 1 for name in KINDS[rule.kind]):
         raise Error("E0609", "how often strips, blocks and tiles are zero is between 0 and 1", where)
 

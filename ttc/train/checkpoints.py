@@ -53,7 +53,7 @@ class Position:
             raise Error("E0807", "the checkpoint was not written by a training run", where=where)
         position = Position(**found)  # pyright: ignore[reportArgumentType] - the types are checked above
         if min(position.update, position.rows - 1, position.batch - 1, position.epochs - 1) < 0:
-            raise Error("E0807", "the checkpoint's position in the data is none", where=where)
+            raise Error("E0807", "the checkpoint's position in the data is out of range", where=where)
         return position
 
 

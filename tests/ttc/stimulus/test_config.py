@@ -45,8 +45,8 @@ def test_files_without_stimulus():
     ("stimulus", "message"),
     [
         ("type: Unifrom", "there is no stimulus 'unifrom'"),
-        ("type: Uniform, uniform_lower_bound: 2, uniform_upper_bound: 1", "from 2.0 up to 1.0"),
-        ("type: Normal, normal_stddev: -1", "deviation -1.0"),
+        ("type: Uniform, uniform_lower_bound: 2, uniform_upper_bound: 1", "from 2.0 down to 1.0"),
+        ("type: Normal, normal_stddev: -1", "negative deviation: -1.0"),
         ("type: Constant, constant_value: .inf", "takes a number"),
         ("type: Constant, constant_value: 1e300", "takes a number"),
         ("type: Constant, set_tile_rows: [0, 4]", "from 1"),
