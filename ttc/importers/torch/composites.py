@@ -1,4 +1,4 @@
-"""Ops that PyTorch computes by one kernel and has no decomposition of: in terms of functions that it takes apart."""
+"""Ops that PyTorch computes by one kernel and has no decomposition of, or a wrong one: in terms of functions that it takes apart."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def composites() -> dict[Any, Callable[..., Any]]:
         aten._transformer_encoder_layer_fwd.default: encoder_layer,
         aten._native_multi_head_attention.default: multi_head_attention,
         aten._cdist_backward.default: distance_backward,
+        aten.multilabel_margin_loss_forward.default: multilabel_margin,
     }
 
 
@@ -121,3 +122,25 @@ def distance_backward(grad: Any, x: Any, y: Any, order: float, distances: Any) -
         shares = torch.where(apart == 0, 0.0, shares)
     over = distances if order == 2 else distances ** (order - 1)
     return torch.where(distances == 0, 0.0, grad * shares / torch.where(distances == 0, 1.0, over)).sum(-2)
+
+
+def multilabel_margin(x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    """Return the margin loss of rows with several classes each, and 1 for each class that is a row's target, else 0.
+
+    PyTorch's decomposition counts class 0 for every place behind the -1 that ends a row's classes; its kernel counts none.
+
+    Args:
+        x: scores[n, c], or [c].
+        target: classes[n, c], or [c], up to the first -1.
+        reduction: 0, the loss of each row; 1, their mean; 2, their sum.
+    """
+    scores, classes = torch.atleast_2d(x), torch.atleast_2d(target)
+    count = scores.shape[-1]
+    given = (classes < 0).to(torch.int64).cumsum(-1) == 0
+    chosen = torch.where(given, classes, 0)
+    of_row = (torch.arange(count) == torch.where(given, classes, -1).unsqueeze(-1)).any(-2)
+    margins = (1.0 - scores.gather(-1, chosen).unsqueeze(-1) + scores.unsqueeze(-2)).clamp_min(0)
+    counted = given.unsqueeze(-1) & ~of_row.unsqueeze(-2)
+    losses = torch.where(counted, margins, 0.0).sum((-2, -1)) / count
+    found = losses.mean() if reduction == 1 else losses.sum() if reduction == 2 else losses if x.ndim > 1 else losses.squeeze(0)
+    return found, of_row.to(x.dtype).reshape(target.shape)

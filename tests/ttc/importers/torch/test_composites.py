@@ -66,3 +66,10 @@ def test_gradient_of_distances(order: float) -> None:
     y[0, 0] = x[0, 0]
     distances = torch.cdist(x, y, p=order)
     check(lambda grad, *given: torch.ops.aten._cdist_backward(grad, *given[:2], order, given[2]), randn(2, 5, 4), x, y, distances)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_margins_of_several_classes_count_none_behind_the_first_end(reduction: str) -> None:
+    classes = torch.tensor([[1, 2, -1, 0, 0], [3, -1, -1, 4, -1], [-1, 0, 1, 2, 3], [4, 0, 1, 3, 2]])
+    loss = torch.nn.MultiLabelMarginLoss(reduction=reduction)
+    check(lambda x, y: (loss(x, y), loss(x[0], y[0])), randn(4, 5), classes)
