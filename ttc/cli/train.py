@@ -59,6 +59,7 @@ def command(
 def _check_files(options: LoopOptions) -> None:
     """Whether all files are there, or can be written, before anything is loaded.  Raises E0101, E0102, E0103."""
     from ttc.inputs.files import require_folder, require_input, require_model, require_output
+    from ttc.train.curve import check_curve
     from ttc.train.log import is_csv
     from ttc.train.schedules import parse
 
@@ -73,6 +74,8 @@ def _check_files(options: LoopOptions) -> None:
             require_output(path)
     if options.log is not None:
         is_csv(options.log)
+    if options.curve is not None:
+        check_curve(options.curve)
     if options.checkpoint is not None:
         require_folder(options.checkpoint)
     if options.resume == AUTO and options.checkpoint is None:
@@ -101,10 +104,10 @@ def _train(console: Console, session: Session, options: LoopOptions) -> tuple[St
 def _draw(path: Path, begun: Start, lines: list[LogLine], title: str) -> None:
     """The curve of what was logged before, and of this run."""
     from ttc.inputs.files import write_bytes
-    from ttc.train.curve import curve_svg
+    from ttc.train.curve import curve
 
     before = begun.run.log.lines if begun.run.log is not None else []
-    write_bytes(path, curve_svg([*before, *lines], title).encode())
+    write_bytes(path, curve(path, [*before, *lines], title))
 
 
 def _print(console: Console, begun: Start, lines: list[LogLine], *, as_json: bool) -> None:

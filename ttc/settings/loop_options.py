@@ -63,7 +63,7 @@ class LoopOptions(Options):
     )
     stop_at_nan: bool = switch("End with an error at a loss, or at data, that are not finite.")
     log: Path | None = option(None, "Write a line an update.", takes.path, "FILE.csv|FILE.jsonl")
-    curve: Path | None = option(None, "Draw the losses.", takes.path, "FILE.svg")
+    curve: Path | None = option(None, "Draw the losses.", takes.path, "FILE.svg|FILE.png")
     engine: str = choice(takes.ENGINES[0], "What executes the netlist.", takes.ENGINES)
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
 

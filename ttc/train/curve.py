@@ -1,10 +1,14 @@
-"""Loss curves as SVG: training and validation loss over updates."""
+"""Loss curves as SVG, or with matplotlib as PNG: training and validation loss over updates."""
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
+from ttc.dialects.core.errors import Error
 from ttc.train.log import LogLine
 
 Place = Callable[[float, float], str]
@@ -14,6 +18,46 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 40, 44
 _MOST_POINTS = 600
 """Points of a line; more updates than that are averaged."""
 _TRAINING, _VALIDATION = "#2a6fbb", "#d1651a"
+SUFFIXES = (".svg", ".png")
+
+
+def check_curve(path: Path) -> None:
+    """Raise E0101 for a picture of another suffix, and E0104 for a PNG where matplotlib, which draws it, is not installed."""
+    if path.suffix not in SUFFIXES:
+        raise Error("E0101", f"a curve is a .svg or .png file, not {path}")
+    if path.suffix == ".png" and find_spec("matplotlib") is None:
+        hint = "pip install 'ttc[curve]', or take .svg"
+        raise Error("E0104", "a curve as PNG needs the library matplotlib, which is not installed", hint=hint)
+
+
+def curve(path: Path, lines: Sequence[LogLine], title: str) -> bytes:
+    """Return the picture as the file's suffix says.  Raises as `check_curve` does."""
+    check_curve(path)
+    return curve_png(lines, title) if path.suffix == ".png" else curve_svg(lines, title).encode()
+
+
+def curve_png(lines: Sequence[LogLine], title: str) -> bytes:
+    """Return the picture as a PNG, of the size and with the lines of `curve_svg`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # pyright: ignore[reportMissingModuleSource] - an extra
+    from matplotlib.figure import Figure  # pyright: ignore[reportMissingModuleSource] - an extra
+
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, layout="tight")
+    axes = figure.add_subplot(title=title.replace("$", r"\$"), xlabel="updates")
+    for name, points, colour in zip(("training loss", "validation loss"), _points(lines), (_TRAINING, _VALIDATION), strict=True):
+        if points:
+            axes.plot(*zip(*points, strict=True), color=colour, label=name, linewidth=1.5, marker="." if len(points) < 60 else None)
+    if axes.lines:
+        axes.legend()
+    axes.grid(axis="y")
+    found = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(found, metadata={"Software": None})
+    return found.getvalue()
+
+
+def _points(lines: Sequence[LogLine]) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Return updates and losses of training and of validation; those that are not finite are left out."""
+    training = _thinned([(line.update, line.loss) for line in lines if math.isfinite(line.loss)])
+    return training, [(line.update, v) for line in lines if (v := line.validation_loss) is not None and math.isfinite(v)]
 
 
 def curve_svg(lines: Sequence[LogLine], title: str) -> str:
@@ -23,8 +67,7 @@ def curve_svg(lines: Sequence[LogLine], title: str) -> str:
         lines: of the log; losses that are not finite are left out.
         title: over the picture.
     """
-    training = _thinned([(line.update, line.loss) for line in lines if math.isfinite(line.loss)])
-    validation = [(line.update, v) for line in lines if (v := line.validation_loss) is not None and math.isfinite(v)]
+    training, validation = _points(lines)
     points = [*training, *validation]
     last = max((x for x, _ in points), default=1.0)
     low, high = min((y for _, y in points), default=0.0), max((y for _, y in points), default=1.0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as Tree
+from pathlib import Path
 
 import pytest
 
-from ttc.train.curve import HEIGHT, WIDTH, curve_svg
+from ttc.dialects.core.errors import Error
+from ttc.train.curve import HEIGHT, WIDTH, check_curve, curve, curve_png, curve_svg
 from ttc.train.log import LogLine
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,3 +39,21 @@ def test_losses_that_are_not_finite_are_left_out() -> None:
     picture = Tree.fromstring(curve_svg(found, ""))
     (polyline,) = picture.findall(f"{SVG}polyline")
     assert len(polyline.attrib["points"].split()) == 3
+
+
+@pytest.mark.parametrize("count", [0, 1, 5000])
+def test_a_png_has_the_size_of_the_svg(count: int) -> None:
+    pytest.importorskip("matplotlib", reason="an extra")
+    picture = curve_png(lines(count), "digits $1 & more")
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert (int.from_bytes(picture[16:20]), int.from_bytes(picture[20:24])) == (WIDTH, HEIGHT)
+    assert picture == curve_png(lines(count), "digits $1 & more")
+
+
+def test_the_suffix_says_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert curve(Path("a.svg"), lines(3), "a") == curve_svg(lines(3), "a").encode()
+    monkeypatch.setattr("ttc.train.curve.find_spec", lambda _name: None)
+    for name, code in (("a.gif", "E0101"), ("a", "E0101"), ("a.png", "E0104")):
+        with pytest.raises(Error) as caught:
+            check_curve(Path(name))
+        assert caught.value.code == code
