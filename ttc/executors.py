@@ -66,15 +66,17 @@ def training(
         devices: one for each stage that the model is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
         plan, schedule, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in a PyTorch module.
         option_fields: fields of UpdateOptions (accumulate, iterations, replicas, output, ...), of RunOptions (engine, threads), and what
-            `ttc.compile` takes: target, format, clip_norm, loss_scale, ...
+            `ttc.compile` takes: target, format, clip_norm, loss_scale, ...; `batch`: rows of a microbatch, of which a call with more rows
+            has more in each update.
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
     """
+    batch = _batch(model, example_inputs, option_fields)
     updates, of_devices = _taken(UpdateOptions, option_fields), dict(option_fields)
     running = _running(option_fields)
     _check(option_fields)
     _require_known(option_fields, UpdateOptions)
     if devices is not None:
-        return _in_stages(model, loss, optimizer, example_inputs, updates, Staged(devices, plan, schedule, mode, of_devices))
+        return _in_stages(model, loss, optimizer, example_inputs, updates, batch, Staged(devices, plan, schedule, mode, of_devices))
     _check_plan(devices, plan)
     places = _places(option_fields, updates.replicas)
     if loss == "marked":
@@ -95,8 +97,20 @@ def training(
         build,
         targets=None if loss is None else 0 if isinstance(loss_of(loss), Output) else 1,
         ready=example_inputs is not None or not hasattr(model, "named_parameters"),
-        **_of_calls(updates),
+        **_of_calls(updates, batch),
     )
+
+
+def _batch(model: Any, example_inputs: Any, option_fields: dict[str, Any]) -> int | None:
+    """Return the rows of a microbatch that calls of a module of PyTorch have, which no option of compiling says.  Raises E0101."""
+    if not hasattr(model, "named_parameters") or "batch" not in option_fields:
+        return None
+    batch = option_fields.pop("batch")
+    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
+        raise Error("E0101", f"a microbatch of {str(batch)[:40]} rows is not possible", hint="batch is a whole number of at least 1")
+    if batch is not None and example_inputs is not None:
+        raise Error("E0101", "example inputs have the rows of a microbatch: batch says it again", hint="give one of them")
+    return batch
 
 
 def _places(fields: Mapping[str, Any], replicas: int) -> list[int | None]:
@@ -120,26 +134,28 @@ def _check(option_fields: Mapping[str, Any]) -> None:
         )
 
 
-def _of_calls(updates: UpdateOptions) -> dict[str, Any]:
+def _of_calls(updates: UpdateOptions, batch: int | None) -> dict[str, Any]:
     """Return what a training executor is told of the rows and results of its calls."""
     return {
-        "rows": Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch),
+        "rows": Rows(updates.iterations, updates.accumulate, updates.replicas, updates.partial_batch, batch),
         "output": OutputMode.of(updates.output),
         "loss_rows": updates.loss_rows,
         "recompile": updates.recompile,
     }
 
 
-def _in_stages(model: Any, loss: Any, optimizer: Any, example_inputs: Any, updates: UpdateOptions, staged: Staged) -> TrainingExecutor:
+def _in_stages(
+    model: Any, loss: Any, optimizer: Any, example_inputs: Any, updates: UpdateOptions, batch: int | None, staged: Staged
+) -> TrainingExecutor:
     """Return the executor of a model in stages."""
     staged.check_training(loss, example_inputs, updates.reduction)
     targets = 0 if not is_own_loss(loss) and isinstance(loss_of(loss), Output) else 1
     return TrainingExecutor(
         model,
         optimizer,
-        lambda chosen, examples: staged.made(model, loss, chosen, examples or (), targets, updates.replicas, updates.accumulate),
+        lambda chosen, examples: staged.made(model, loss, chosen, examples or (), targets, updates.replicas),
         targets=targets,
-        **_of_calls(updates),
+        **_of_calls(updates, batch),
     )
 
 
@@ -163,12 +179,13 @@ def inference(
         devices: one for each stage that the model is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
         plan, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in a PyTorch module.
         option_fields: fields of InferenceOptions (iterations, replicas, output, partial_batch, ...), of RunOptions (engine, threads), and
-            what `ttc.compile` takes: target, format, ...
+            what `ttc.compile` takes: target, format, ...; `batch`: rows of a microbatch, of which a call with more rows has more.
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
     """
     for name, hint in _NOT_IN_INFERENCE.items():
         if option_fields.pop(name, None) not in (None, 1):
             raise Error("E0101", f"'{name}' means nothing in inference", hint=hint)
+    batch = _batch(model, example_inputs, option_fields)
     options, of_devices = _taken(InferenceOptions, option_fields), dict(option_fields)
     _require_known({name: value for name, value in option_fields.items() if name not in _OF_RUNS}, InferenceOptions)
     running, staged = _running(option_fields), None if devices is None else Staged(devices, plan, "1f1b", mode, of_devices)
@@ -192,7 +209,7 @@ def inference(
         model,
         build,
         ready=staged is None and (example_inputs is not None or not hasattr(model, "named_parameters")),
-        rows=Rows(options.iterations, 1, options.replicas, options.partial_batch),
+        rows=Rows(options.iterations, 1, options.replicas, options.partial_batch, batch),
         output=output,
         recompile=options.recompile,
     )

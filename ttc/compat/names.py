@@ -33,14 +33,14 @@ class Ignoring:
     """A group of settings of which those in a table are taken and have no effect; others are refused.
 
     Args:
-        owner: what each setting returns, so that calls can be chained.
+        owner: what each setting returns, so that calls can be chained; None: the group.
         name: that scripts know the group by.
         effectless: reasons by setting.
         refused: reasons by setting.
     """
 
-    def __init__(self, owner: object, name: str, effectless: Mapping[str, str], refused: Mapping[str, str] | None = None) -> None:
-        self._owner, self._name, self._effectless, self._refused = owner, name, effectless, refused or {}
+    def __init__(self, owner: object | None, name: str, effectless: Mapping[str, str], refused: Mapping[str, str] | None = None) -> None:
+        self._owner, self._name, self._effectless, self._refused = self if owner is None else owner, name, effectless, refused or {}
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         if name.startswith("__") or name not in self._effectless:

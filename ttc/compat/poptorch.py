@@ -120,7 +120,9 @@ def _options(first: Any, options: Options | None, accumulation: Any, replicas: i
     """Return the options of both forms: those of the later one, or numbers."""
     if isinstance(first, Options) or options is not None:
         return options or first
-    return Options().deviceIterations(first or 1).replicationFactor(replicas).Training.gradientAccumulation(accumulation)
+    made = Options().deviceIterations(first or 1).replicationFactor(replicas)
+    made.Training.gradientAccumulation(accumulation)
+    return made
 
 
 def trainingModel(

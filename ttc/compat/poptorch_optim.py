@@ -33,6 +33,11 @@ def _with_settings(kind: type[Any]) -> type[Any]:
     return type(kind.__name__, (kind,), {"__init__": __init__, "__doc__": kind.__doc__})
 
 
+_OF_LAMB = ("bias_correction", "max_weight_norm")
+_UNBOUND = 65500.0
+"""The bound of norms of weights where a script sets none, as in PopART."""
+
+
 class _LAMB(torch.optim.Optimizer):
     """Holds the settings of LAMB, whose update `ttc.optim.LAMB` is."""
 
@@ -44,13 +49,14 @@ class _LAMB(torch.optim.Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         bias_correction: bool = True,
+        max_weight_norm: float | None = None,
         **others: Any,
     ) -> None:
         unknown = [name for name, value in others.items() if value is not None]
         if unknown:
-            raise Error("E0105", f"{unknown[0]} of poptorch.optim.LAMB is not supported", hint=nearest(unknown[0], ("bias_correction",)))
+            raise Error("E0105", f"{unknown[0]} of poptorch.optim.LAMB is not supported", hint=nearest(unknown[0], _OF_LAMB))
         settings = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "bias_correction": bias_correction}
-        super().__init__(params, settings)
+        super().__init__(params, {**settings, "clip": _UNBOUND if max_weight_norm is None else max_weight_norm})
 
     def step(self, closure: Any = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Raise E0105: the executor updates parameters."""

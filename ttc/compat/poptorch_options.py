@@ -121,25 +121,26 @@ REFUSED_OPTIONS = {
 
 
 class Training(Ignoring):
-    """Options of training alone, which `Options().Training` holds."""
+    """Options of training alone, which `Options().Training` holds; each method sets one and returns them."""
 
     def __init__(self, options: Options) -> None:
-        super().__init__(options, "poptorch.Options.Training", SECTIONS["Training"])
+        super().__init__(self, "poptorch.Options.Training", SECTIONS["Training"])
+        self._options = options
         self.accumulation, self.reduction = 1, "mean"
 
-    def gradientAccumulation(self, gradient_accumulation: int) -> Any:
+    def gradientAccumulation(self, gradient_accumulation: int) -> Self:
         """Set the option `accumulate` of training."""
-        self._owner.check_open()  # pyright: ignore[reportAttributeAccessIssue] - Options
+        self._options.check_open()
         self.accumulation = gradient_accumulation
-        return self._owner
+        return self
 
-    def accumulationAndReplicationReductionType(self, reduction: ReductionType) -> Any:
+    def accumulationAndReplicationReductionType(self, reduction: ReductionType) -> Self:
         """Set the option `reduction` of training.  Raises E0105 for NoReduction."""
-        self._owner.check_open()  # pyright: ignore[reportAttributeAccessIssue] - Options
+        self._options.check_open()
         if reduction is ReductionType.NoReduction:
             raise Error("E0105", "poptorch.ReductionType.NoReduction is not supported: an update has one gradient")
         self.reduction = reduction.value
-        return self._owner
+        return self
 
 
 class Options:
@@ -150,7 +151,7 @@ class Options:
         self.strategy: Any = PipelinedExecution()
         self.frozen = False
         self.Training = Training(self)
-        self.sections = {name: Ignoring(self, f"poptorch.Options.{name}", SECTIONS[name]) for name in SECTIONS if name != "Training"}
+        self.sections = {name: Ignoring(None, f"poptorch.Options.{name}", SECTIONS[name]) for name in SECTIONS if name != "Training"}
 
     def check_open(self) -> None:
         """Raise E0101 where an executor has taken the options."""

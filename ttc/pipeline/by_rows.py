@@ -17,7 +17,7 @@ from ttc.pipeline.pipeline import Pipeline
 from ttc.runtime.arguments import inputs_of, outputs_of
 from ttc.runtime.manifest import Description, Training
 from ttc.train.host import taken
-from ttc.train.rows import parts
+from ttc.train.rows import parts, rows_of
 from ttc.train.updates import FORWARD, LOSS_COUNT, Outcome
 
 TARGET = "target"
@@ -86,7 +86,6 @@ class StagedUpdates:
         optimizer: as `ttc.training` takes it, of which the pipeline was given `StageOptimizers.of_stages`.
         targets: how many arrays the loss takes besides.
         replicas: that share the rows of an update.
-        accumulate: microbatches of each.
     """
 
     def __init__(
@@ -97,10 +96,9 @@ class StagedUpdates:
         *,
         targets: int,
         replicas: int,
-        accumulate: int,
     ) -> None:
         self._pipeline, self._optimizer = pipeline, optimizer
-        self._replicas, self._accumulate = replicas, accumulate
+        self._replicas = replicas
         self._flow = pipeline.ready(tuple(np.ascontiguousarray(taken(value)) for value in examples))
         stages = cast("list[CompiledStage]", self._flow.stages)
         first = stages[0].program.description.training
@@ -125,7 +123,7 @@ class StagedUpdates:
         Raises:  as `Pipeline.run_training` does.
         """
         self._tell_rates()
-        microbatches = self._accumulate * self._replicas
+        microbatches = rows_of(rows) // self.batch
         outputs: list[dict[str, NDArray[Any]]] = []
         try:
             for part in parts(rows, microbatches):
@@ -136,7 +134,8 @@ class StagedUpdates:
             self._pipeline.targets.get_all()
             raise
         found = self._outcomes(outputs)
-        return [found[first : first + self._accumulate] for first in range(0, microbatches, self._accumulate)]
+        own = microbatches // self._replicas
+        return [found[first : first + own] for first in range(0, microbatches, own)]
 
     def forward(self, inputs: Mapping[str, NDArray[Any]]) -> Outcome:
         """Return the model's outputs for a microbatch, in training.  Raises E0801 where one has gone forward already, and not back."""

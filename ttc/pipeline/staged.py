@@ -55,15 +55,13 @@ class Staged:
             if is_so:
                 raise Error("E0101", f"an executor over stages does not take {what}", hint="ttc.Pipeline, or leave out devices=")
 
-    def made(
-        self, model: Any, loss: Any, optimizer: Any, examples: Sequence[Any], targets: int, replicas: int, accumulate: int
-    ) -> StagedUpdates:
+    def made(self, model: Any, loss: Any, optimizer: Any, examples: Sequence[Any], targets: int, replicas: int) -> StagedUpdates:
         """Return what updates the stages.  Raises what `ttc.Pipeline` raises."""
         from ttc.pipeline.by_rows import StagedUpdates, StageOptimizers
 
         optimizers = None if optimizer is None else StageOptimizers(optimizer)
         pipeline = self._pipeline(model, loss=loss, optimizer=None if optimizers is None else optimizers.of_stages)
-        return StagedUpdates(pipeline, examples, optimizers, targets=targets, replicas=replicas, accumulate=accumulate)
+        return StagedUpdates(pipeline, examples, optimizers, targets=targets, replicas=replicas)
 
     def forward(self, model: Any, examples: Sequence[Any], replicas: int) -> ForwardStages:
         """Return what runs the stages.  Raises what `ttc.Pipeline` raises."""

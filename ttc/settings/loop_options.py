@@ -29,7 +29,9 @@ def read_output(text: str) -> tuple[str, int]:
     found = _EVERY.fullmatch(str(text))
     if found is not None:
         return "every", int(found[1])
-    if text not in MODES or text == "every":
+    if str(text).startswith("every"):
+        raise ValueError("it takes every:N, with a whole number of at least 1")
+    if text not in MODES:
         raise ValueError(nearest(str(text), MODES) or "it takes all, last, sum, mean, every:N or loss")
     return text, 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
             hint = "give loss=..., or call forward, then backward with gradients of the outputs, then update"
             raise Error("E0101", "a call trains by a loss, and there is none", hint=hint)
         values, updates = self._fitting(arrays)
+        rows = self._divided().of_call(max(len(value) for value in values if value.ndim))
         self._synced.warn_of_changes()
         assert self._replicas is not None
         hyper, separate = self._hyper(updates), self._loss_rows == "output"
@@ -109,25 +111,25 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         outcomes = [[outcome for own in one for outcome in own] for one in found]
         flat = [outcome for one in outcomes for outcome in one]
         self.losses = np.array([x.loss for x in flat] if separate else [Outcome.sum(one).loss for one in outcomes], np.float32)
-        loss = self._chosen_losses() if separate else np.asarray(Outcome.sum(flat).loss, np.float32)
-        return self._given(flat, updates), self._host.given(loss)
+        loss = self._chosen_losses(rows) if separate else np.asarray(Outcome.sum(flat).loss, np.float32)
+        return self._given(flat, updates, rows), self._host.given(loss)
 
-    def _chosen_losses(self) -> NDArray[np.float32]:
+    def _chosen_losses(self, rows: Rows) -> NDArray[np.float32]:
         """Return the losses of microbatches that outputs are given of: one number for one microbatch, else one for each."""
         mode = OutputMode("last") if self._output.name == "loss" else self._output
-        (found,) = mode.chosen([(loss,) for loss in self.losses], self._rows)
+        (found,) = mode.chosen([(loss,) for loss in self.losses], rows)
         return np.asarray(found, np.float32)
 
-    def _given(self, found: list[Outcome], updates: Updates) -> Any:
+    def _given(self, found: list[Outcome], updates: Updates, rows: Rows) -> Any:
         """Return the outputs as the user wants them: a fused step's are taken apart into those of microbatches."""
         microbatches: list[list[NDArray[Any]]] = []
         for outputs in (part for outcome in found for part in outcome.outputs):
             arrays = list(outputs.values())
             count = max((len(array) // updates.batch for array in arrays if array.ndim), default=1)
             for number in range(count):
-                rows = slice(number * updates.batch, (number + 1) * updates.batch)
-                microbatches.append([array[rows] if array.ndim and count > 1 else array for array in arrays])
-        chosen = tuple(self._host.given(array) for array in self._output.chosen(microbatches, self._rows))
+                own = slice(number * updates.batch, (number + 1) * updates.batch)
+                microbatches.append([array[own] if array.ndim and count > 1 else array for array in arrays])
+        chosen = tuple(self._host.given(array) for array in self._output.chosen(microbatches, rows))
         return chosen[0] if len(chosen) == 1 else chosen
 
     def output_shapes(self, *arrays: Any) -> tuple[tuple[Shape, ...], Shape]:
@@ -136,10 +138,11 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         Raises: E0801 for rows that do not divide; E0101 for a file's model that is not compiled; E0202 where PyTorch cannot tell.
         """
         values = [taken(array) for array in arrays]
-        named, _ = self._rows.fitted({str(i): value for i, value in enumerate(values)}, self._batch())
-        inputs = list(next(parts(named, self._rows.pieces)).values())[: len(values) - self._targets]
+        named, count = self._divided().fitted({str(i): value for i, value in enumerate(values)})
+        rows = self._divided().of_call(count)
+        inputs = list(next(parts(named, rows.pieces)).values())[: len(values) - self._targets]
         program = None if self._replicas is None else self._replicas.first.session.entry(FORWARD)
-        count = self._output.count(self._rows)
+        count = self._output.count(rows)
         losses = count if count > 1 else 0
         own = shapes_of(self._model, [self._host.given(x) for x in inputs], program, count)
         return own, (losses,) if self._loss_rows == "output" and losses else ()
@@ -149,7 +152,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
 
         Raises: E0101 where outputs are sums, means or none; E0801 for rows that do not divide.
         """
-        return self._output.aligned(labels, self._rows)
+        return self._output.aligned(labels, self._divided())
 
     # ---- an update in steps -----------------------------------------------------------------------------------------------------------
 
@@ -284,9 +287,9 @@ class TrainingExecutor(CompiledByCalls[Trains]):
 
     # ---- inside -----------------------------------------------------------------------------------------------------------------------
 
-    def _batch(self) -> int | None:
-        """Return rows of a microbatch, where they are not those of the call."""
-        return self._replicas.first.batch if self._ready_made and self._replicas is not None else None
+    def _divided(self) -> Rows:
+        """Return how rows are divided, with those of a microbatch where the programs have them."""
+        return replace(self._rows, batch=self._replicas.first.batch) if self._ready_made and self._replicas is not None else self._rows
 
     def _fitting(self, arrays: tuple[Any, ...]) -> tuple[list[NDArray[Any]], Updates]:
         """Return the arrays of a call, and the programs for them.  Raises E0801."""
@@ -295,8 +298,9 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         values = [taken(array) for array in arrays]
         names = [*self._replicas.first.training.inputs, *self._replicas.first.training.targets] if self._replicas is not None else None
         named = _named(values, [f"array {i}" for i in range(len(values))] if names is None else names)
-        fitted = list(self._rows.fitted(named, self._batch())[0].values())
-        return fitted, self._for(fitted[: len(fitted) - self._targets], self._rows.pieces)
+        found, count = self._divided().fitted(named)
+        fitted = list(found.values())
+        return fitted, self._for(fitted[: len(fitted) - self._targets], self._divided().of_call(count).pieces)
 
     def _for(self, inputs: list[NDArray[Any]], pieces: int) -> Updates:
         """Return the programs for inputs that are so many microbatches; compiled now, if they are not."""

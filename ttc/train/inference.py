@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from ttc.train.host import HostModel, taken
 from ttc.train.instances import Instances
 from ttc.train.newest import newest
 from ttc.train.outputs import OutputMode
-from ttc.train.rows import Rows, parts
+from ttc.train.rows import Rows, parts, rows_of, turns
 from ttc.train.shapes import Shape, shapes_of
 from ttc.train.signatures import CompiledByCalls, signature_of
 from ttc.train.updates import FORWARD, MARKED_LOSS
@@ -75,26 +76,27 @@ class InferenceExecutor(CompiledByCalls[Instances]):
         if self._closed:
             raise Error("E0803", "the executor is closed")
         values = [taken(array) for array in arrays]
-        fitted, count = self._rows.fitted({str(i): value for i, value in enumerate(values)}, self._batch())
-        instances = self._for(list(fitted.values()))
+        fitted, count = self._divided().fitted({str(i): value for i, value in enumerate(values)})
+        rows = self._divided().of_call(rows_of(fitted))
+        instances = self._for(list(fitted.values()), rows.pieces)
         self._refresh()
         names = [argument.name for argument in inputs_of(self.session.entry(FORWARD))]
         if len(names) != len(values):
             raise Error("E0801", f"the model takes {len(names)} arrays, not {len(values)}", hint=f"in order: {', '.join(names)}")
         named = dict(zip(names, fitted.values(), strict=True))
-        found: list[list[NDArray[Any]]] = []
-        for number, iteration in enumerate(instances.run(parts(named, self._rows.iterations))):
-            for replica, one in enumerate(iteration):
-                shown = show_outputs(one, microbatch=number, replica=replica)
-                found.append([value for name, value in shown.items() if name != MARKED_LOSS])
-        return self._given(found, count)
+        together: list[list[list[NDArray[Any]]]] = []
+        for number, turn in enumerate(instances.run(turn for part in parts(named, rows.iterations) for turn in turns(part, rows))):
+            shown = [show_outputs(one, microbatch=number, replica=replica) for replica, one in enumerate(turn)]
+            together.append([[value for name, value in one.items() if name != MARKED_LOSS] for one in shown])
+        own = [together[first : first + rows.accumulate] for first in range(0, len(together), rows.accumulate)]
+        return self._given([turn[replica] for iteration in own for replica in range(rows.replicas) for turn in iteration], count, rows)
 
-    def _given(self, found: list[list[NDArray[Any]]], count: int) -> Any:
+    def _given(self, found: list[list[NDArray[Any]]], count: int, rows: Rows) -> Any:
         """Return the outputs as the user wants them, without those of rows that were filled up."""
-        chosen = self._output.chosen(found, self._rows)
-        if self._rows.partial == "pad":
+        chosen = self._output.chosen(found, rows)
+        if rows.partial == "pad":
             batch = [len(array) if array.ndim else 0 for array in found[0]]
-            chosen = tuple(x[:count] if n and len(x) == n * self._rows.pieces > count else x for x, n in zip(chosen, batch, strict=True))
+            chosen = tuple(x[:count] if n and len(x) == n * rows.pieces > count else x for x, n in zip(chosen, batch, strict=True))
         given = tuple(self._host.given(array) for array in chosen)
         return given[0] if len(given) == 1 else given
 
@@ -103,10 +105,11 @@ class InferenceExecutor(CompiledByCalls[Instances]):
 
         Raises: E0801 for rows that do not divide; E0202 where PyTorch cannot tell.
         """
-        fitted, count = self._rows.fitted({str(i): taken(array) for i, array in enumerate(arrays)}, self._batch())
-        inputs = [self._host.given(x) for x in next(parts(fitted, self._rows.pieces)).values()]
+        fitted, count = self._divided().fitted({str(i): taken(array) for i, array in enumerate(arrays)})
+        rows = self._divided().of_call(rows_of(fitted))
+        inputs = [self._host.given(x) for x in next(parts(fitted, rows.pieces)).values()]
         program = None if self._instances is None else self._instances.sessions[0].entry(FORWARD)
-        own = shapes_of(self._model, inputs, program, self._output.count(self._rows))
+        own = shapes_of(self._model, inputs, program, self._output.count(rows))
         return tuple((min(shape[0], count), *shape[1:]) if shape and self._rows.partial == "pad" else shape for shape in own)
 
     def align(self, labels: Any) -> Any:
@@ -114,7 +117,7 @@ class InferenceExecutor(CompiledByCalls[Instances]):
 
         Raises: E0101 where outputs are sums, means or none; E0801 for rows that do not divide.
         """
-        return self._output.aligned(labels, self._rows)
+        return self._output.aligned(labels, self._divided())
 
     def push_weights(self) -> None:
         """Take all parameters and buffers of the module as they are now.  Raises E0101 for a model of a file, E0803 as `session` does."""
@@ -133,16 +136,17 @@ class InferenceExecutor(CompiledByCalls[Instances]):
             raise Error("E0803", "the model is not compiled yet, or the executor is closed", hint="the first call compiles it")
         return self._instances
 
-    def _batch(self) -> int | None:
-        """Return rows of a microbatch, where they are not those of the call."""
+    def _divided(self) -> Rows:
+        """Return how rows are divided, with those of a microbatch where the program has them."""
         if not self._ready_made or self._instances is None:
-            return None
-        return next((argument.shape[0] for argument in inputs_of(self.session.entry(FORWARD)) if argument.shape), None)
+            return self._rows
+        return replace(
+            self._rows, batch=next((argument.shape[0] for argument in inputs_of(self.session.entry(FORWARD)) if argument.shape), None)
+        )
 
-    def _for(self, inputs: list[NDArray[Any]]) -> Instances:
-        """Return what runs a program for these inputs; compiled now, if it is not."""
+    def _for(self, inputs: list[NDArray[Any]], pieces: int) -> Instances:
+        """Return what runs a program for inputs that are so many microbatches; compiled now, if it is not."""
         if not self._ready_made:
-            pieces = self._rows.pieces
             key = signature_of(inputs, pieces)
             if key != self._key or self._instances is None:
                 self._examples = tuple(self._host.given(x[: len(x) // pieces].copy() if x.ndim else x) for x in inputs)

@@ -74,8 +74,11 @@ class OutputMode:
         """
         if self.name in ("sum", "mean", "loss"):
             raise Error("E0101", f"output '{self.name}' is not of single rows: no labels belong to it")
-        rows.fitted({"labels": np.empty((len(labels), 0))}, None)
-        size = len(labels) // rows.pieces
+        count = rows.fitted({"labels": np.empty((len(labels), 0))})[1]
+        if self.name == "all":
+            return labels[:count]
+        rows = rows.of_call(count)
+        size = count // rows.pieces
         numbers = [(np.arange(first, first + size),) for first in range(0, size * rows.pieces, size)]
         return labels[self.chosen(numbers, rows)[0]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,30 +22,36 @@ class Rows:
         accumulate: microbatches of a replica in an iteration.
         replicas: that share the rows of an iteration.
         partial: what is done with rows that do not divide: `error`, `pad` (with copies of the last row) or `drop`.
+        batch: rows of a microbatch, where that is fixed: an iteration then takes as many microbatches as its rows make.
     """
 
     iterations: int = 1
     accumulate: int = 1
     replicas: int = 1
     partial: str = "error"
+    batch: int | None = None
 
     @property
     def pieces(self) -> int:
         """The number of microbatches of a call."""
         return self.iterations * self.accumulate * self.replicas
 
-    def fitted(self, given: Mapping[str, NDArray[Any]], batch: int | None) -> tuple[dict[str, NDArray[Any]], int]:
+    def of_call(self, rows: int) -> Rows:
+        """Return the factors of a call of so many rows that divide: where microbatches are fixed, more rows are more microbatches."""
+        once = self.iterations * self.replicas * (self.batch or 1)
+        return self if self.batch is None or not rows else replace(self, accumulate=rows // once)
+
+    def fitted(self, given: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], int]:
         """Return arrays whose rows divide, and how many of them were given.
 
         Args:
             given: arrays by input; those without dimensions are the same for all rows.
-            batch: rows of a microbatch; None: as many as there are.
         Raises: E0801 if inputs have different numbers of rows, or rows do not divide, with all factors and the nearest sizes that do.
         """
         if not given:
             raise Error("E0801", "a call takes the model's inputs, and none is given")
         rows = rows_of(given)
-        multiple = self.pieces * (batch or 1)
+        multiple = self.pieces * (self.batch or 1)
         rest = rows % multiple
         if not rest and rows:
             return dict(given), rows
@@ -52,14 +59,14 @@ class Rows:
             return {name: _padded(value, multiple - rest) if value.ndim else value for name, value in given.items()}, rows
         if self.partial == "drop" and rows > rest:
             return {name: value[: rows - rest] if value.ndim else value for name, value in given.items()}, rows - rest
-        raise self._error(rows, multiple, batch)
+        raise self._error(rows, multiple)
 
-    def _error(self, rows: int, multiple: int, batch: int | None) -> Error:
+    def _error(self, rows: int, multiple: int) -> Error:
         near = max(rows // multiple, 1) * multiple
         sizes = f"the next sizes are {near} and {near + multiple}" if near < rows else f"the next size is {near}"
         factors = [f"{self.iterations} iterations", f"{self.accumulate} accumulated", f"{self.replicas} replicas"]
-        if batch is not None:
-            factors.insert(0, f"microbatches of {batch}")
+        if self.batch is not None:
+            factors.insert(0, f"microbatches of {self.batch}")
         return Error("E0801", f"{rows} rows are no multiple of {multiple}: {' x '.join(factors)}", hint=sizes)
 
 
@@ -69,6 +76,16 @@ def parts(given: Mapping[str, NDArray[Any]], count: int) -> Iterator[dict[str, N
     for number in range(count):
         piece = slice(number * size, (number + 1) * size)
         yield {name: np.ascontiguousarray(value[piece]) if value.ndim else value for name, value in given.items()}
+
+
+def turns(given: Mapping[str, NDArray[Any]], rows: Rows) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield what all replicas take at once of the rows of an iteration: the first microbatch of each, then the second, and so on."""
+    if rows.accumulate == 1:
+        yield dict(given)
+        return
+    shares = [list(parts(share, rows.accumulate)) for share in parts(given, rows.replicas)]
+    for together in zip(*shares, strict=True):
+        yield {name: np.concatenate([own[name] for own in together]) if value.ndim else value for name, value in together[0].items()}
 
 
 def rows_of(given: Mapping[str, NDArray[Any]]) -> int:

@@ -123,7 +123,7 @@ def test_accumulation_and_replicas(poptorch: Any) -> None:
         torch.manual_seed(0)
         model = torch.nn.Linear(10, 10)
         options = poptorch.Options().replicationFactor(replicas)
-        options.Training.gradientAccumulation(accumulate).Training.accumulationAndReplicationReductionType(
+        options.Training.gradientAccumulation(accumulate).accumulationAndReplicationReductionType(
             getattr(poptorch.ReductionType, reduction)
         )
         trained = poptorch.trainingModel(
@@ -255,7 +255,7 @@ def test_options_without_effect_say_so_once_and_taken_options_are_frozen(poptorc
     options = poptorch.Options()
     names._TOLD.clear()  # noqa: SLF001 - what other tests were told
     with pytest.warns(TtcWarning, match=r"Precision.setPartialsType has no effect: ") as told:
-        assert options.Precision.setPartialsType(torch.float32).Precision.setPartialsType(torch.float16) is options
+        assert options.Precision.setPartialsType(torch.float32).setPartialsType(torch.float16) is options.Precision
     assert len(told) == 1
     executor = poptorch.inferenceModel(torch.nn.Linear(2, 2), options)
     with pytest.raises(Error, match="clone"):
@@ -265,7 +265,7 @@ def test_options_without_effect_say_so_once_and_taken_options_are_frozen(poptorc
     with pytest.raises(Error, match="perf"):
         executor.getLatency()
     for section, table in poptorch_options.SECTIONS.items():
-        assert all(getattr(getattr(options, section), name)() is options for name in table)
+        assert all(getattr(getattr(options, section), name)() is getattr(options, section) for name in table)
 
 
 def test_loaders_give_the_rows_of_a_call(poptorch: Any) -> None:
@@ -383,3 +383,18 @@ def test_a_bias_goes_to_one_as_in_the_documents(poptorch: Any) -> None:
     trained = poptorch.trainingModel(model, 100, loss=Custom(), optimizer=optimizer)
     trained(torch.zeros(100, 1), torch.ones(100, 1))
     assert abs(model.bias.item() - 1) < 1e-4
+
+
+@pytest.mark.parametrize("bound", [None, 5.0])
+def test_lamb_bounds_the_norm_of_weights_where_it_is_asked_to(poptorch: Any, bound: float | None) -> None:
+    torch.manual_seed(0)
+    model, x, target = torch.nn.Linear(4, 4, bias=False), drawn(2, 4), drawn(2, 4)
+    model.weight.data *= 50
+    weight = model.weight.detach().clone()
+    (gradient,) = torch.autograd.grad(torch.nn.functional.mse_loss(model(x), target), model.weight)
+    optimizer = poptorch.optim.LAMB(model.parameters(), lr=0.01, max_weight_norm=bound)
+    poptorch.trainingModel(model, 1, loss=torch.nn.MSELoss(), optimizer=optimizer)(x, target)
+    step = gradient / (gradient.abs() + 1e-8) + 0.01 * weight
+    assert weight.norm() > 10
+    wanted = weight - 0.01 * min(float(weight.norm()), bound or 1e9) / step.norm() * step
+    torch.testing.assert_close(model.weight.detach(), wanted, rtol=1e-5, atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -83,6 +84,25 @@ def test_weights_are_those_of_plain_steps(accumulate: int, iterations: int) -> N
             assert (outputs.shape, loss.shape) == ((len(x), CLASSES), ())
         executor.pull_weights()
     assert [id(p) for p in model.parameters()] == [id(p) for p in parameters]
+    assert_same(model, expected)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_fixed_microbatch_goes_as_often_as_there_are_rows(staged: bool) -> None:
+    model, (x, target) = network(), rows(24)
+    expected = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(expected.parameters(), lr=0.1)
+    torch_step(expected, optimizer, x, target)
+    where: dict[str, Any] = {"devices": ["host"] * 2, "plan": {"0": 0, "2": 1}} if staged else {"target": "host"}
+    given = {"loss": "cross_entropy", "optimizer": "sgd:lr=0.1", "batch": 3, "replicas": 2, "accumulate": 2}
+    with ttc.training(model, **given, **where, output="last", loss_rows="output") as executor:
+        shapes = executor.output_shapes(x, target)
+        outputs, losses = executor(x, target)
+        assert shapes == ((tuple(outputs.shape),), tuple(losses.shape))
+        assert len(outputs) == 2 * 3
+        assert executor.align(target).tolist() == [*target[9:12], *target[21:24]]
+        assert len(executor.losses) == 8
+        executor.pull_weights()
     assert_same(model, expected)
 
 

@@ -79,6 +79,33 @@ def test_partial_batches() -> None:
             assert raised.value.code == "E0801"
 
 
+@pytest.mark.parametrize("fixed", [{"batch": 2}, {"example_inputs": (torch.zeros(2, 6),)}, {"batch": 2, "devices": ["host", "host"]}])
+@pytest.mark.parametrize(("output", "chosen"), [("all", None), ("last", [4, 5, 10, 11]), ("every:2", [2, 3, 8, 9])])
+def test_a_fixed_microbatch_goes_as_often_as_there_are_rows(fixed: dict[str, Any], output: str, chosen: list[int] | None) -> None:
+    torch.manual_seed(0)
+    model, x = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3)).eval(), drawn(12, 6)
+    plan: dict[str, Any] = {"plan": {"0": 0, "2": 1}} if "devices" in fixed else {}
+    with ttc.inference(model, replicas=2, output=output, **fixed, **plan, **HOST) as executor:
+        found = executor(x)
+        torch.testing.assert_close(found, model(x) if chosen is None else model(x)[chosen], rtol=1e-5, atol=1e-5)
+        assert executor.output_shapes(x) == (tuple(found.shape),)
+        torch.testing.assert_close(executor.align(x), x if chosen is None else x[chosen])
+
+
+def test_a_fixed_microbatch_is_filled_up() -> None:
+    model, x, scale = network(), drawn(7, 6), torch.tensor(1.0)
+    with ttc.inference(model, batch=2, partial_batch="pad", **HOST) as executor:
+        torch.testing.assert_close(executor(x, scale)[0], model(x, scale)[0], rtol=1e-5, atol=1e-5)
+        executor(x[:1], scale)
+        assert executor.compilations == 1
+        assert len(executor.align(x)) == 7
+    for batch in (0, "2", True):
+        with pytest.raises(Error, match="microbatch of .* rows is not possible"):
+            ttc.inference(model, batch=batch)
+    with pytest.raises(Error, match="example inputs have the rows"):
+        ttc.inference(model, batch=2, example_inputs=(x, scale))
+
+
 def test_newest_weights_and_running_statistics_of_training() -> None:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.BatchNorm1d(4))
