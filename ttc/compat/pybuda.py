@@ -53,7 +53,6 @@ REFUSED: dict[str, str] = {
         ("GPUDevice", "MXNetModule", "JaxModule", "TFGraphDefModule"), "ttc imports PyTorch, ONNX and TensorFlow, for CPU and tiles"
     ),
     "run_generate": "ttc.generator generates tokens",
-    "get_intermediates_queue": "`taps` of ttc.Pipeline",
     "transformers": "pipelines of transformers run a model of ttc as they run one of PyTorch: torch.compile(model, backend='ttc')",
 }
 """Names that mean nothing here, with the reason."""

@@ -19,20 +19,22 @@ from ttc.dialects.core.rules.queues import QueueRule
 
 @record(frozen=False)
 class Config:
-    """What scripts have set: options of `ttc.compile`, and rules, in order."""
+    """What scripts have set: options of `ttc.compile`, those of training alone, names of ops to tap, and rules, in order."""
 
     options: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    taps: list[str] = field(default_factory=list)
     placement: list[PlacementRule | QueueRule] = field(default_factory=list)
     precision: list[PrecisionRule] = field(default_factory=list)
 
     def fields(self) -> dict[str, Any]:
-        """Return all that was set as fields of CompileOptions."""
+        """Return options and rules as fields of CompileOptions."""
         rules = {"placement_file": tuple(self.placement), "precision_file": tuple(self.precision)}
         return {**self.options, **{key: value for key, value in rules.items() if value}}
 
     def clear(self) -> None:
         """Forget all that was set."""
-        for part in (self.options, self.placement, self.precision):
+        for part in (self.options, self.training, self.taps, self.placement, self.precision):
             part.clear()
 
 
@@ -68,7 +70,7 @@ class Row(NamedTuple):
 
 
 OPTIONS: dict[str, Row] = {
-    "enable_recompute": Row("activations are kept: `ttc.recompute` marks parts of a PyTorch module", None, (False,)),
+    "enable_recompute": Row("`recompute` of a device", lambda on: CONFIG.training.__setitem__("recompute", "all" if on else "none")),
     "balancer_policy": Row("`policy` of a rule of placement: balanced, fastest or smallest", _policy),
     "place_on_one_row": Row("PyBuda ignored it; `grid` of a rule of placement", None, (False,)),
     "enable_t_streaming": Row('rule of placement `stream = "none"`', lambda on: None if on else _rule(stream="none")),
@@ -96,7 +98,7 @@ OPTIONS: dict[str, Row] = {
     "output_queues_on_host": Row("queue rule `location`", lambda on: _queues("kind:output", "host" if on else "dram")),
     "enable_auto_transposing_placement": Row("`transpose` of a rule of placement, by op", None, (False,)),
     "use_interactive_placer": Row("there is one placer", None, (False,)),
-    "op_intermediates_to_save": Row("`taps` of ttc.Pipeline; `probe`", None, ([],)),
+    "op_intermediates_to_save": Row("`taps` of ttc.Pipeline", lambda names: CONFIG.taps.__setitem__(slice(None), names)),
     "enable_enumerate_u_kt": Row("always on; `u_kt` of a rule of placement sets one", None, (True,)),
     "enable_device_tilize": Row("tilizing is where the compiler puts it", None, (False,)),
     "dram_placement_algorithm": Row(
@@ -214,7 +216,8 @@ def configure_mixed_precision(
     chosen = {"output": output_df, "accumulate": accumulate_df, "intermediate": intermediate_df, "fidelity": math_fidelity}
     named = {} if name_regex is None else query.name_regex(name_regex).selectors[0].fields
     set_ = {key: value.name for key, value in chosen.items() if value is not None}
-    CONFIG.precision.append(PrecisionRule(op=op_type or "*", **named, **set_))
+    kind = "*" if op_type is None else query.KINDS.get(op_type, op_type)
+    CONFIG.precision.append(PrecisionRule(op=kind, **named, **set_))
 
 
 REFUSED: Mapping[str, str] = {

@@ -92,9 +92,9 @@ class Device:
         current().forward(loop_count)
 
     def backward(self, loop_count: int, zero_grad: bool) -> None:
-        """Take microbatches back through all devices."""
+        """Take microbatches back through all devices; zero_grad forgets the gradients of all before."""
         if zero_grad:
-            raise Error("E0105", "zero_grad of one device is not supported", hint="pybuda.run_backward(zero_grad=True)")
+            current().clear(waiting=False)
         current().backward(loop_count)
 
     def sync(self) -> None:
@@ -141,7 +141,7 @@ class TTDevice(Device):
         """Return the device as one of ttc."""
         optimizer = getattr(self.optimizer, "ours", self.optimizer)
         fields = self.fields()
-        return Place(fields.pop("target"), name=self.name, optimizer=optimizer, scheduler=self.scheduler, **fields)
+        return Place(fields.pop("target"), name=self.name, optimizer=optimizer, scheduler=self.scheduler, **CONFIG.training, **fields)
 
     def fields(self) -> dict[str, Any]:
         """Return the options that its modules are compiled with; two chips are those of one board, and more those of a cluster."""
@@ -163,7 +163,8 @@ class TTDevice(Device):
         """
         if len(self.modules) != 1:
             raise Error("E0105", "an image has one module", hint="place one module on the device")
-        trained = {"training": True, "stash": True, "optimizer": getattr(self.optimizer, "ours", self.optimizer)} if training else {}
+        own = {"training": True, "stash": True, "optimizer": getattr(self.optimizer, "ours", self.optimizer), **CONFIG.training}
+        trained = own if training else {}
         fields = {**self.fields(), **{key: value for key, value in trained.items() if value is not None}}
         compile(self.modules[0].stage, tuple(map(plain, sample_inputs)), **fields).save(img_path)
         return TTDeviceImage(img_path)

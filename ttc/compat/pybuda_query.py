@@ -12,6 +12,12 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.rules.patterns import REGEX, checked
 
 _ANY = ".*"
+KINDS = {
+    **{"subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow", "sine": "sin", "cosine": "cos"},
+    **{"reduce_avg": "reduce_mean", "layernorm": "layer_norm", "batchnorm": "batch_norm", "concatenate": "concat"},
+    **{"logical_and": "and", "conv2d_transpose": "conv_transpose2d", "resize2d": "resize"},
+}
+"""What rules call the ops whose type has another name in PyBuda."""
 
 
 class Selector(NamedTuple):
@@ -89,7 +95,7 @@ def layer_regex(*patterns: str) -> NodePredicateBuilder:
 
 def op_type(*kinds: str) -> NodePredicateBuilder:
     """Return the predicate of ops of one of these kinds."""
-    return NodePredicateBuilder(*(Selector(op=re.escape(kind)) for kind in kinds))
+    return NodePredicateBuilder(*(Selector(op=re.escape(KINDS.get(kind, kind))) for kind in kinds))
 
 
 def selectors_of(given: Any) -> list[dict[str, str]]:

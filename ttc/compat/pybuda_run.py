@@ -10,7 +10,7 @@ from ttc.compat.names import ignored
 from ttc.compat.pybuda_config import CONFIG
 from ttc.compat.pybuda_devices import Device, TTDevice
 from ttc.compat.pybuda_modules import Module, Tensor, plain
-from ttc.compat.pybuda_state import STATE, Sink, by_device, current, outputs_of, pipeline, push_into
+from ttc.compat.pybuda_state import STATE, Intermediates, Sink, by_device, current, outputs_of, pipeline, push_into
 from ttc.dialects.core.errors import Error
 
 
@@ -111,19 +111,15 @@ def run_forward(input_count: int = 1, _sequential: bool = False) -> None:
 
 
 def run_backward(input_count: int = 1, zero_grad: bool = False, _sequential: bool = False) -> None:
-    """Take microbatches back; zero_grad forgets the gradients that are there, where no microbatches would be lost with them."""
-    if zero_grad and STATE.accumulated:
-        raise Error(
-            "E0105", "zero_grad without an update is not supported: gradients are those since the last update", hint="run_optimizer"
-        )
+    """Take microbatches back; zero_grad forgets the gradients that are there before."""
+    if zero_grad:
+        current().clear(waiting=False)
     STATE.losses.append(current().backward(input_count))
-    STATE.accumulated = True
 
 
 def run_optimizer(checkpoint: bool = False, _sequential: bool = False) -> None:
     """Update the parameters of all devices by the accumulated gradients."""
     current().update()
-    STATE.accumulated = False
     if checkpoint:
         STATE.checkpoints.put(get_parameter_checkpoint())
 
@@ -150,6 +146,11 @@ def update_device_parameters(device: Device | None = None, parameters: Sequence[
         for stage in (name for name, owner in STATE.stages.items() if owner is one):
             known = current().parameters(stage)
             current().set_parameters({name: plain(x) for name, x in values.items() if name in known}, stage)
+
+
+def get_intermediates_queue() -> Intermediates:
+    """Return the queue of the values of ops that op_intermediates_to_save names."""
+    return Intermediates()
 
 
 def set_device_pipeline(devices: Sequence[Device]) -> None:
@@ -191,7 +192,7 @@ CALLS = {
     for f in (
         *(run_inference, run_training, initialize_pipeline, run_forward, run_backward, run_optimizer, run_schedulers, sync, shutdown),
         *(get_parameter_checkpoint, get_parameter_gradients, update_device_parameters, set_device_pipeline, detect_available_devices),
-        *(error_raised, pybuda_reset),
+        *(error_raised, pybuda_reset, get_intermediates_queue),
     )
 }
 """The functions of the run API by name."""

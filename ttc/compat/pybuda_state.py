@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from ttc.compat.pybuda_config import CONFIG
 from ttc.compat.pybuda_modules import Tensor, plain
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.pipeline.device import Device
 from ttc.pipeline.pipeline import Pipeline
 
 
@@ -21,7 +23,6 @@ class State:
     stages: dict[str, Any] = field(default_factory=dict)
     training: bool = False
     verified: Any = None
-    accumulated: bool = False
     losses: list[float] = field(default_factory=list)
     outputs: Any = None
     checkpoints: Any = None
@@ -70,6 +71,33 @@ def by_device(values: Mapping[str, Mapping[str, Any]], device: Any = None) -> li
     return [{name: Tensor(x) for stage, part in values.items() if STATE.stages[stage] is one for name, x in part.items()} for one in chosen]
 
 
+class Intermediates:
+    """Gives the values of tapped ops as PyBuda has them: a list of tensors a microbatch, in the order in which the ops were named."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> list[Tensor]:
+        """Take those of the next microbatch.  Raises E0101 without a pipeline, E0804 where nothing comes."""
+        found = {name: value for part in current().intermediates.get(block, timeout).values() for name, value in part.items()}
+        return [Tensor(found[name]) for name in CONFIG.taps]
+
+    def qsize(self) -> int:
+        """Return how many microbatches have values here."""
+        return current().intermediates.qsize()
+
+    def empty(self) -> bool:
+        """Return whether there are none."""
+        return not self.qsize()
+
+
+def _taps(places: Sequence[Device]) -> dict[str, tuple[str, ...]]:
+    """Return what is tapped by stage.  places: the device of each stage.  Raises E0105 where names could be of several."""
+    compiled = [place.name for place in places if not place.is_cpu]
+    if CONFIG.taps and len(compiled) != 1:
+        raise Error(
+            "E0105", f"op_intermediates_to_save of {len(compiled)} modules on devices is not supported", hint="taps of ttc.Pipeline"
+        )
+    return {compiled[0]: tuple(CONFIG.taps)} if CONFIG.taps else {}
+
+
 def pipeline(*, training: bool, sequential: bool = False, verify_cfg: Any = None, **settings: Any) -> Pipeline:
     """Return the pipeline of the devices, made now if there is none of the kind.  Raises E0101."""
     if STATE.pipeline is not None and STATE.training == training:
@@ -86,7 +114,8 @@ def pipeline(*, training: bool, sequential: bool = False, verify_cfg: Any = None
     verify = None if verify_cfg is None else verify_cfg.verify([module for _, _, module in plans])
     mode = "sequential" if sequential or training else "threads"
     places = {id(device): place for device, place, _ in plans}
-    made = Pipeline([(places[id(d)], m.stage) for d, _, m in plans], loss=loss, mode=mode, verify=verify, **settings)
+    taps = _taps([places[id(device)] for device, _, _ in plans])
+    made = Pipeline([(places[id(d)], m.stage) for d, _, m in plans], loss=loss, mode=mode, verify=verify, taps=taps, **settings)
     STATE.pipeline, STATE.training, STATE.verified = made, training, verify_cfg
     STATE.stages = dict(zip(made.stages, (device for device, _, _ in plans), strict=True))
     for device in STATE.devices:

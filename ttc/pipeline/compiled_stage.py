@@ -147,6 +147,10 @@ class CompiledStage:
         self.session.assign({}, {LOSS_COUNT: np.array(divisor, np.float32)})
         self._run(OPTIMIZER, {name: np.array(value, np.float32) for name, value in numbers.items()})
 
+    def clear_gradients(self) -> None:
+        """Set accumulated gradients to zero; held microbatches stay."""
+        self._clear()
+
     def forget(self) -> None:
         """Forget held microbatches and gradients; states are again what they were after the last update."""
         self.session.drop()

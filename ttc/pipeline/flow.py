@@ -111,6 +111,11 @@ class Flow:
                 if error.code != "E0811":  # a stage whose process has ended has nothing that could be forgotten
                     raise
 
+    def clear_gradients(self) -> None:
+        """Drop all gradients, and the losses that belong to them.  Raises what a stage raises."""
+        self._on_all(lambda stage: stage.clear_gradients())
+        self.loss.clear()
+
     def of(self, stage: str | None, what: Callable[[Stage], dict[str, NDArray[Any]]]) -> dict[str, Any]:
         """Return the answers of all stages by stage, or the answer of one stage. Raises E0206 for an unknown stage."""
         self.settle()

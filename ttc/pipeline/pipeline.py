@@ -235,11 +235,15 @@ class Pipeline:
             put_into(self.checkpoints, self.parameters(), self._board, "checkpoints")
         return loss.mean
 
-    def clear(self) -> None:
-        """Forget accumulated gradients, and microbatches that have not gone back."""
+    def clear(self, *, waiting: bool = True) -> None:
+        """Forget accumulated gradients, and microbatches that have not gone back.
+
+        Args:   waiting: whether these are forgotten, too; else `backward` takes them.
+        Raises: what a stage raises, whose process has ended for example.
+        """
         if self._flow is not None:
             self._flow.settle()
-            self._flow.forget()
+            self._flow.forget() if waiting else self._flow.clear_gradients()
 
     def step_schedules(self, total: int = 1) -> None:
         """Go on to the next learning rate of all stages.  total: steps of the schedule in all, which some depend on."""

@@ -43,6 +43,10 @@ class Stage(Protocol):
         """Update the parameters by the accumulated gradients, divided, and forget these."""
         ...
 
+    def clear_gradients(self) -> None:
+        """Set accumulated gradients to zero; held microbatches stay."""
+        ...
+
     def forget(self) -> None:
         """Forget held microbatches and accumulated gradients; buffers and random numbers are again what they were after the last update."""
         ...

@@ -102,6 +102,11 @@ class TorchStage:
             self._rates.optimizer.step()
         self._clear()
 
+    def clear_gradients(self) -> None:
+        """Set accumulated gradients to zero; held microbatches stay."""
+        for parameter in self._trained().values():
+            parameter.grad = None
+
     def forget(self) -> None:
         """Forget held microbatches and gradients; buffers and random numbers are again what they were after the last update."""
         self._held.clear()
@@ -172,8 +177,7 @@ class TorchStage:
 
     def _clear(self) -> None:
         self._kept = None
-        for parameter in self._trained().values():
-            parameter.grad = None
+        self.clear_gradients()
 
     @contextmanager
     def _drawing(self) -> Iterator[None]:

@@ -154,6 +154,11 @@ class VerifiedStage:
         self._compare_all("updated", self._stage.parameters(), self._reference.parameters())
         self._follow()
 
+    def clear_gradients(self) -> None:
+        """Let the stage and its reference set their gradients to zero."""
+        self._stage.clear_gradients()
+        self._reference.clear_gradients()
+
     def forget(self) -> None:
         """Let the stage and its reference forget what they hold."""
         self._stage.forget()

@@ -30,8 +30,7 @@ def pybuda() -> Iterator[Any]:
     yield module
     module.shutdown()
     config = sys.modules["ttc.compat.pybuda_config"].CONFIG
-    for part in (config.options, config.placement, config.precision):
-        part.clear()
+    config.clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "pybuda"]:
         del sys.modules[name]
 
@@ -384,3 +383,53 @@ def fields_of() -> dict[str, Any]:
 def m1(netlist: Any) -> Any:
     """The second product of a netlist."""
     return next(op for graph in netlist.graphs.values() for op in graph.ops if op.name == "m1")
+
+
+def test_gradients_are_forgotten_where_it_is_asked_for(pybuda: Any, rng: np.random.Generator) -> None:
+    weight, *xs = (torch.tensor(rng.standard_normal(s), dtype=torch.float32) for s in ((4, 3), (2, 4), (2, 4), (2, 4)))
+    target = torch.zeros(2, 3)
+    device = pybuda.TTDevice("tt0", module=linear(pybuda, weight), optimizer=pybuda.optimizers.SGD(learning_rate=0.5))
+    device.place_loss_module(pybuda.PyTorchModule("loss", torch.nn.MSELoss()))
+    pybuda.initialize_pipeline(training=True, sample_inputs=(xs[0],), sample_targets=(target,))
+    for x in xs:
+        device.push_to_inputs(x)
+        device.push_to_target_inputs(target)
+    pybuda.run_forward(3)
+    for zero_grad, over in ((False, xs[:1]), (True, xs[1:2]), (False, xs[1:])):
+        pybuda.run_backward(zero_grad=zero_grad)
+        rows = torch.cat(over)
+        (found,) = pybuda.get_parameter_gradients(device)[0].values()
+        np.testing.assert_allclose(found.value(), 2 * rows.T @ (rows @ weight) / (3 * len(rows)), rtol=1e-4, atol=1e-5)
+
+
+def test_values_of_ops_come_in_the_order_of_their_names(pybuda: Any) -> None:
+    pybuda.set_configuration_options(op_intermediates_to_save=["m1", "m0"])
+    device = pybuda.TTDevice("tt0", module=Chain.of(pybuda))
+    for factor in (1.0, 2.0):
+        device.push_to_inputs(torch.full((1, 64), factor))
+    pybuda.run_inference(input_count=2, _sequential=True)
+    found = pybuda.get_intermediates_queue()
+    assert found.qsize() == 2
+    for factor in (1.0, 2.0):
+        assert [float(value.value().mean()) for value in found.get()] == [factor] * 2
+    assert found.empty()
+    pybuda.TTDevice("tt1", module=Chain.of(pybuda))
+    with pytest.raises(ttc.Error, match="op_intermediates_to_save of 2 modules") as caught:
+        pybuda.run_inference(inputs=[(torch.ones(1, 64),)], _sequential=True)
+    assert caught.value.code == REFUSED
+
+
+def test_recomputation_is_an_option_of_devices_in_training(pybuda: Any) -> None:
+    pybuda.set_configuration_options(enable_recompute=True)
+    device = pybuda.TTDevice("tt0", module=Chain.of(pybuda))
+    assert device.place().training == {"recompute": "all"}
+    assert "recompute" not in device.fields()
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours"), [("multiply", "mul"), ("layernorm", "layer_norm"), ("reduce_avg", "reduce_mean"), ("matmul", "matmul")]
+)
+def test_types_of_ops_have_names_of_ours(pybuda: Any, kind: str, ours: str) -> None:
+    pybuda.config.configure_mixed_precision(op_type=kind, output_df=pybuda.DataFormat.Bfp8_b)
+    assert [rule.op for rule in fields_of()["precision_file"]] == [ours]
+    assert pybuda_query.op_type(kind).selectors == (pybuda_query.Selector(op=ours),)
