@@ -236,11 +236,7 @@ class Pipeline:
         return loss.mean
 
     def clear(self, *, waiting: bool = True) -> None:
-        """Forget accumulated gradients, and microbatches that have not gone back.
-
-        Args:   waiting: whether these are forgotten, too; else `backward` takes them.
-        Raises: what a stage raises, whose process has ended for example.
-        """
+        """Forget accumulated gradients, and with `waiting` microbatches that have not gone back.  Raises what a stage raises."""
         if self._flow is not None:
             self._flow.settle()
             self._flow.forget() if waiting else self._flow.clear_gradients()
