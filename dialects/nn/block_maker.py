@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ttc.dialects.core.ir.adapter import append
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.locations import location_of, source_names
-from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker
@@ -48,7 +47,8 @@ class BlockMaker(OpMaker):
         content = Spec(array.shape, array.dtype), array.tobytes()
         found = self._constants.get(content)
         if found is None:
-            leaf = ConstantOp.make((), {"value": self._value(array)}, [tensor_type(content[0])], self._location)
+            stem = f"{(source_names(self._location) or ('op',))[0]}.constant"
+            leaf = ConstantOp.holding(array, self._weights, stem, self._location)
             append(self._block, leaf)
             found = self._constants[content] = leaf.result
         return found
@@ -59,10 +59,3 @@ class BlockMaker(OpMaker):
         if found is None:
             found = self._scalars[key] = super().scalar(value, like)
         return found
-
-    def _value(self, array: NDArray) -> LiteralAttr | WeightAttr:
-        if array.size <= LiteralAttr.MAX_ELEMENTS:
-            return LiteralAttr.of(array)
-        key = self._weights.fresh(f"{(source_names(self._location) or ('op',))[0]}.constant")
-        self._weights.add_array(key, np.ascontiguousarray(array))
-        return WeightAttr.of(key, Spec(array.shape, array.dtype))

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import tensor_type
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.binary import AddOp, WhereOp
@@ -74,9 +72,7 @@ def _chosen(anchor: Operation, mask: Mask, number: float, rewriter: Rewriter) ->
 
 
 def _scalar(anchor: Operation, value: np.ndarray, rewriter: Rewriter) -> SSAValue:
-    literal = LiteralAttr.of(value)
-    constant = ConstantOp.make((), {"value": literal}, [tensor_type(literal.spec)], rewriter.location((anchor,)))
-    return rewriter.insert(anchor, constant).results[0]
+    return rewriter.insert(anchor, ConstantOp.literal(value, rewriter.location((anchor,)))).result
 
 
 def _keeps_shape(mask: SSAValue, scores: SSAValue) -> bool:

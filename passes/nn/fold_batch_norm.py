@@ -7,9 +7,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, DivOp, MulOp, SubOp
@@ -110,11 +108,9 @@ def _obstacle(norm: BatchNormOp, op: NNOp) -> str | None:
 def _factor(norm: BatchNormOp, rewriter: Rewriter) -> SSAValue:
     """scale / sqrt(variance + eps): one number a channel."""
     _, scale, _, _, variance = norm.operands
-    dtype = spec(variance).dtype
-    literal = LiteralAttr.of(np.array(attr(norm, "eps")).astype(dtype))
-    eps = ConstantOp.make((), {"value": literal}, [tensor_type(literal.spec)], rewriter.location((norm,)))
-    rewriter.insert(norm, eps)
-    deviation = rewriter.build(norm, SqrtOp, rewriter.build(norm, AddOp, variance, eps.results[0]).results[0]).results[0]
+    number = np.array(attr(norm, "eps")).astype(spec(variance).dtype)
+    eps = rewriter.insert(norm, ConstantOp.literal(number, rewriter.location((norm,)))).result
+    deviation = rewriter.build(norm, SqrtOp, rewriter.build(norm, AddOp, variance, eps).results[0]).results[0]
     return rewriter.build(norm, DivOp, scale, deviation).results[0]
 
 

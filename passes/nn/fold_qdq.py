@@ -8,9 +8,7 @@ from typing import ClassVar
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
@@ -188,6 +186,4 @@ def _integers(anchor: Operation, op: DequantizeOp, unit: Unit, rewriter: Rewrite
 
 
 def _zero(anchor: Operation, rewriter: Rewriter) -> SSAValue:
-    literal = LiteralAttr.of(np.zeros((), WIDE))
-    constant = ConstantOp.make((), {"value": literal}, [tensor_type(literal.spec)], rewriter.location((anchor,)))
-    return rewriter.insert(anchor, constant).results[0]
+    return rewriter.insert(anchor, ConstantOp.literal(np.zeros((), WIDE), rewriter.location((anchor,)))).result

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
+from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.spec import spec_of
@@ -84,14 +84,7 @@ def _evaluate(op: NNOp, arrays: list[NDArray | None], rewriter: Rewriter) -> NDA
 
 
 def _replace(op: Operation, value: NDArray, unit: Unit, rewriter: Rewriter) -> None:
-    if value.size <= LiteralAttr.MAX_ELEMENTS:
-        attribute = LiteralAttr.of(value)
-    else:
-        key = unit.weights.fresh(stem_of(op))
-        unit.weights.add_array(key, value)
-        attribute = WeightAttr.of(key, spec(op.results[0]))
-    constant = ConstantOp.make((), {"value": attribute}, [op.results[0].type], rewriter.location((op,)))
-    rewriter.insert(op, constant)
+    constant = rewriter.insert(op, ConstantOp.holding(value, unit.weights, stem_of(op), rewriter.location((op,))))
     rewriter.applied(constant, f"{op.name} is a constant")
     feeding = [x.owner for x in op.operands]
     rewriter.replace(op, constant.results[0])

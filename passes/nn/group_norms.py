@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
 from ttc.dialects.nn.norm import LayerNormOp
@@ -114,6 +112,4 @@ def _of_groups(rewriter: Rewriter, norm: GroupNorm, means: SSAValue) -> SSAValue
 
 
 def _number(rewriter: Rewriter, anchor: Operation, value: float, like: SSAValue) -> SSAValue:
-    literal = LiteralAttr.of(np.array(value).astype(spec(like).dtype))
-    leaf = ConstantOp.make((), {"value": literal}, [tensor_type(literal.spec)], rewriter.location((anchor,)))
-    return rewriter.insert(anchor, leaf).result
+    return rewriter.insert(anchor, ConstantOp.literal(np.array(value).astype(spec(like).dtype), rewriter.location((anchor,)))).result

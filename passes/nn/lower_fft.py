@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.binary import AddOp, SubOp
 from ttc.dialects.nn.linear import MatmulOp
@@ -122,12 +120,8 @@ class _Lowering:
 
     def _constant(self, op: SpectralOp, what: str, matrix: NDArray) -> SSAValue:
         matrix = matrix.astype(spec(op.real).dtype)
-        key = self.unit.weights.fresh(f"{stem_of(op)}.{what}")
-        self.unit.weights.add_array(key, matrix)
-        wanted = Spec(matrix.shape, matrix.dtype)
-        attrs = {"value": WeightAttr.of(key, wanted)}
-        constant = ConstantOp.make((), attrs, [tensor_type(wanted)], self.rewriter.location((op,)))
-        return self.rewriter.insert(op, constant).results[0]
+        leaf = ConstantOp.weight(matrix, self.unit.weights, f"{stem_of(op)}.{what}", self.rewriter.location((op,)))
+        return self.rewriter.insert(op, leaf).result
 
     def _finish(self, op: SpectralOp, *lines: SSAValue) -> None:
         """Put the axis of rows back in its place."""

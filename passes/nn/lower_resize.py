@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.resize import ResizeOp
@@ -110,14 +108,10 @@ def _product(op: ResizeOp, value: SSAValue, axis: int, matrix: NDArray, unit: Un
         made = rewriter.build(op, MatmulOp, flat, _constant(op, matrix, unit, rewriter), None, **flags).results[0]
     else:
         flat = reshaped(rewriter, op, value, (prod(shape[:axis]), size, after))
-        rows = _constant(op, np.ascontiguousarray(matrix.T), unit, rewriter)
+        rows = _constant(op, matrix.T, unit, rewriter)
         made = rewriter.build(op, MatmulOp, rows, flat, None, **flags).results[0]
     return reshaped(rewriter, op, made, (*shape[:axis], count, *shape[axis + 1 :]))
 
 
 def _constant(op: ResizeOp, matrix: NDArray, unit: Unit, rewriter: Rewriter) -> SSAValue:
-    key = unit.weights.fresh(f"{stem_of(op)}.matrix")
-    unit.weights.add_array(key, matrix)
-    wanted = Spec(matrix.shape, matrix.dtype)
-    constant = ConstantOp.make((), {"value": WeightAttr.of(key, wanted)}, [tensor_type(wanted)], rewriter.location((op,)))
-    return rewriter.insert(op, constant).results[0]
+    return rewriter.insert(op, ConstantOp.weight(matrix, unit.weights, f"{stem_of(op)}.matrix", rewriter.location((op,)))).result

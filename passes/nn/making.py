@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from xdsl.ir import Attribute, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.making import OpMaker
 from ttc.passes.base import Rewriter, Unit
@@ -30,13 +28,5 @@ class RewriteMaker(OpMaker):
 
     def constant(self, value: ArrayLike, dtype: np.dtype | None = None) -> SSAValue:
         """Return a literal, or a weight if it is large."""
-        array = np.asarray(value, dtype)
-        wanted = Spec(array.shape, array.dtype)
-        if array.size <= LiteralAttr.MAX_ELEMENTS:
-            held: LiteralAttr | WeightAttr = LiteralAttr.of(array)
-        else:
-            key = self._unit.weights.fresh(f"{stem_of(self._op)}.constant")
-            self._unit.weights.add_array(key, array)
-            held = WeightAttr.of(key, wanted)
-        leaf = ConstantOp.make((), {"value": held}, [tensor_type(wanted)], self.location)
+        leaf = ConstantOp.holding(np.asarray(value, dtype), self._unit.weights, f"{stem_of(self._op)}.constant", self.location)
         return self._rewriter.insert(self._op, leaf).result

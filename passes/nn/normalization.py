@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ttc.dialects.core.ir.attributes import LiteralAttr, WeightAttr
 from ttc.dialects.core.ir.leaves import ConstantOp
-from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.binary import AddOp, MulOp, PowOp
 from ttc.dialects.nn.unary import ReciprocalOp, RsqrtOp, SqrtOp
@@ -34,15 +33,8 @@ def applied_after(replaced: list[Operation], kind: type[MulOp] | type[AddOp], si
 
 def filled(anchor: Operation, wanted: Spec, number: int, unit: Unit, rewriter: Rewriter) -> SSAValue:
     """Return a constant of zeros or ones (the number), before the anchor."""
-    value = np.full(wanted.shape, number, wanted.dtype)
-    if value.size <= LiteralAttr.MAX_ELEMENTS:
-        attribute = LiteralAttr.of(value)
-    else:
-        key = unit.weights.fresh(f"{stem_of(anchor)}.{('zeros', 'ones')[number]}")
-        unit.weights.add_array(key, value)
-        attribute = WeightAttr.of(key, wanted)
-    constant = ConstantOp.make((), {"value": attribute}, [tensor_type(wanted)], rewriter.location((anchor,)))
-    return rewriter.insert(anchor, constant).results[0]
+    value, stem = np.full(wanted.shape, number, wanted.dtype), f"{stem_of(anchor)}.{('zeros', 'ones')[number]}"
+    return rewriter.insert(anchor, ConstantOp.holding(value, unit.weights, stem, rewriter.location((anchor,)))).result
 
 
 def under_root(value: SSAValue, *, divided: bool) -> SSAValue | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Dialect, Operation
+import numpy as np
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     base,
     irdl_op_definition,
@@ -17,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.attributes import STR, LiteralAttr, WeightAttr
-from ttc.dialects.core.ir.spec import StringType
+from ttc.dialects.core.ir.spec import Spec, StringType, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,26 @@ class ConstantOp(LeafOp):
     """
 
     name = "ttc.constant"
+
+    @classmethod
+    def literal(cls, array: NDArray, location: Attribute) -> ConstantOp:
+        """Return a constant that is written out; at most `LiteralAttr.MAX_ELEMENTS` elements can be."""
+        value = LiteralAttr.of(array)
+        return cls.make((), {"value": value}, [tensor_type(value.spec)], location)
+
+    @classmethod
+    def holding(cls, array: NDArray, weights: WeightStore, stem: str, location: Attribute) -> ConstantOp:
+        """Return a constant that is written out if the array is small, else one of a new weight."""
+        if array.size <= LiteralAttr.MAX_ELEMENTS:
+            return cls.literal(array, location)
+        return cls.weight(array, weights, stem, location)
+
+    @classmethod
+    def weight(cls, array: NDArray, weights: WeightStore, stem: str, location: Attribute) -> ConstantOp:
+        """Return a constant of a new weight, whose key begins with the stem."""
+        key, spec = weights.fresh(stem), Spec(array.shape, array.dtype)
+        weights.add_array(key, np.ascontiguousarray(array))
+        return cls.make((), {"value": WeightAttr.of(key, spec)}, [tensor_type(spec)], location)
 
 
 @irdl_op_definition
