@@ -140,7 +140,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         "tile": [
             *(
                 NoteIndependent(),
-                StreamBatch(wanted.samples, wanted.most_replicas),
+                StreamBatch(wanted.samples, wanted.most_replicas, format),
                 BlockRows(),
                 LowerToTile(),
                 AssignFormats(format),

@@ -26,7 +26,7 @@ FORMAT, FIDELITY = "Bfp8_b", "LoFi"
 MODELS = ("bert-large", "vit", "resnet50")
 BARS = {2: 1.9, 8: 7.0, 32: 24.0}
 """Least throughput of so many chips over one chip's."""
-BATCHES = {2: 256, 8: 1024, 32: 1024}
+BATCHES = {2: 256, 8: 512, 32: 512}
 """Samples of all chips together that are enough for so many."""
 MESHES = {2: "1x2", 4: "2x2", 8: "2x4", 32: "4x8"}
 LATENCY_MODEL, LATENCY_CHIPS, LATENCY_BAR = "bert-large", 8, 0.35

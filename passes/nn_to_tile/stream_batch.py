@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
 from typing import Any, ClassVar
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
 from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.adapter import set_type
-from ttc.dialects.core.ir.attributes import attribute
+from ttc.dialects.core.ir.attributes import WeightAttr, attribute
 from ttc.dialects.core.ir.entries import Port, entry_functions, ports
 from ttc.dialects.core.ir.leaves import LeafOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows, keeps_samples, repeated_values
 from ttc.passes.tile_to_netlist.layouts import divisors
 
+WEIGHTS_SHARE = 0.8
+"""How much of DRAM weights may take, beside what flows between epochs."""
 SLACK = 1.1
 """The ratio of padded tiles a sample up to which a smaller microbatch is taken."""
 SEQUENCES = 3
@@ -37,8 +41,8 @@ class StreamBatch(Pass):
     m is the smallest divisor of N whose tiles are filled about as well as the best divisor's, unless one is asked for.  A constant with
     the same rows for each sample, as exporters make one of a row that a model expands, is cut to those of m samples.
 
-    Where there are several chips, replicas of the program divide the batch: as many as divide it and the chips, each on as many chips.
-    The attribute `ttc.replicas` says how many; microbatches are then counted for one of them.
+    Where there are several chips, replicas of the program divide the batch: as many as divide it and the chips, each on as many chips,
+    whose DRAM holds all weights of the program.  The attribute `ttc.replicas` says how many; microbatches are then counted for one of them.
 
     Before:
         func.func @forward(%x: tensor<64x10xf32> {ttc.name = "x"}) -> (tensor<64x10xf32> {ttc.name = "y"}) {
@@ -59,30 +63,39 @@ class StreamBatch(Pass):
     Args:
         samples: of a microbatch, for batches that they divide; None: as tiles are filled.
         chips: among which replicas may be divided; 1: there are none.
+        format: in which floating-point weights are stored; None: as the source has them.
     """
 
     name: ClassVar[str] = "stream-batch"
     samples: int | None = None
     chips: int = 1
+    format: str | None = None
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:
             return
         rows = RepeatedRows(unit)
         batches = [_Batch.of(function, rows) for function in entry_functions(unit.module)]
-        replicas = self._replicas(batches, rewriter)
+        replicas = self._replicas(batches, unit, rewriter)
         for batch in batches:
             self._stream(batch, rows, rewriter, replicas)
 
-    def _replicas(self, batches: list[_Batch], rewriter: Rewriter) -> int:
+    def _replicas(self, batches: list[_Batch], unit: Unit, rewriter: Rewriter) -> int:
         """Return how many replicas divide the batches of all programs, which share memory."""
+        if self.chips == 1:
+            return 1
         whole = all(batch.carried and batch.reason is None for batch in batches)
-        count = gcd(self.chips, *(batch.size for batch in batches)) if whole else 1
-        for batch in batches if self.chips > 1 else ():
-            if count == 1:
+        most = gcd(self.chips, *(batch.size for batch in batches)) if whole else 1
+        room, weights = WEIGHTS_SHARE * dram_bytes(unit.target), weight_bytes(unit, self.format) if most > 1 else 0
+        count = next((n for n in divisors(most) if weights * n <= room * self.chips), 1)
+        for batch in batches:
+            if count < most:
+                message = f"{most} replicas would have no room for weights of {weights:,} bytes each: there are {count}"
+                rewriter.missed(batch.function, message)
+            elif count == 1:
                 reason = batch.reason or (f"a batch of {batch.size}" if batch.carried else "a batch of one")
                 rewriter.missed(batch.function, f"{self.chips} chips compute no parts of the batch: {reason}")
-            elif not rewriter.allow("divide-batch", batch.function):
+            if count > 1 and not rewriter.allow("divide-batch", batch.function):
                 return 1
         return count
 
@@ -111,6 +124,22 @@ class StreamBatch(Pass):
                 function, f"{replicas} replicas of the program, {on}, divide a batch of {size}", replicas=replicas, chips=chips
             )
         rewriter.applied(function, f"a batch of {each} is streamed as {each // samples} microbatches of {samples}", samples=samples)
+
+
+def dram_bytes(target: Target) -> int:
+    """Return the bytes of a chip's DRAM that queues may take."""
+    return target.dram_channels * (target.dram_channel_bytes - target.dram_reserved_bytes)
+
+
+def weight_bytes(unit: Unit, format: str | None) -> int:
+    """Return bytes that the weights of all programs take, each counted once.  format: of floating-point ones, None: the source's."""
+    found: dict[str, int] = {}
+    for op in unit.module.walk():
+        if isinstance(op, LeafOp) and op.key is not None and isinstance(op.value, WeightAttr):
+            spec = op.value.spec
+            stored = format is not None and spec.dtype.kind == "f"
+            found[op.key] = format_named(str(format)).size_bytes(spec.shape) if stored else prod(spec.shape) * spec.dtype.itemsize
+    return sum(found.values())
 
 
 @record(frozen=False)

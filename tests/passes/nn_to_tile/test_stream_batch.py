@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from tests.passes.module_pairs import check_pair, parse_unit
 from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.attributes import plain
 from ttc.dialects.core.ir.entries import entry_functions, ports
 from ttc.dialects.core.ir.spec import Spec, spec_of
+from ttc.dialects.core.machines.targets import load_target
+from ttc.passes.base import Unit
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.stream_batch import StreamBatch, microbatch
 
@@ -91,3 +97,41 @@ def test_a_microbatch_that_is_asked_for() -> None:
         unit = parse_unit(text)
         run_pass(StreamBatch(samples), unit)
         assert f"tensor<{shape}x10xf32>" in print_op(unit.module)
+
+
+WEIGHTED = """
+builtin.module {{
+  func.func @forward(%x: tensor<{batch}x1024xf32> {{ttc.name = "x"}}) -> (tensor<{batch}x1024xf32> {{ttc.name = "y"}}) {{
+    %w = ttc.param() {{sym = "w", value = #ttc.weight<"w", tensor<1024x1024xf32>>}} : () -> tensor<1024x1024xf32>
+    %y = nn.matmul(%x, %w) {{transpose_a = false, transpose_b = false}} : (tensor<{batch}x1024xf32>, tensor<1024x1024xf32>) -> tensor<{batch}x1024xf32>
+    func.return %y : tensor<{batch}x1024xf32>
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("batch", "channel_bytes", "format", "replicas", "count"),
+    [
+        (64, 2 << 20, None, 8, 1),  # 4 MiB of weights, 16 for each chip
+        (64, 1 << 19, None, 4, 1),  # 4 for each chip, of which weights may take 80 %
+        (64, 1 << 19, "Float16_b", 8, 1),
+        (64, 1 << 17, None, 1, 2),  # a pipeline of all chips, through which two microbatches of 32 pass
+        (6, 2 << 20, None, 2, 1),
+        (7, 2 << 20, None, 1, 1),
+    ],
+)
+def test_replicas_divide_a_batch_and_chips(batch: int, channel_bytes: int, format: str | None, replicas: int, count: int) -> None:
+    target = replace(load_target("n150"), dram_channels=8, dram_channel_bytes=channel_bytes, dram_reserved_bytes=0)
+    parsed = parse_unit(WEIGHTED.format(batch=batch), "n150")
+    parsed.weights.add_array("w", np.zeros((1024, 1024), np.float32))
+    unit = Unit(parsed.module, parsed.weights, target)
+    report = run_pass(StreamBatch(None, 8, format), unit)
+    (function,) = entry_functions(unit.module)
+    given = {name: plain(value) for name, value in function.attributes.items()}
+    assert given.get("ttc.replicas", 1) == replicas
+    assert given.get("ttc.input_count", 1) == count
+    shape = spec_of(function.body.block.args[0].type).shape
+    assert shape[0] * replicas * count == batch
+    crowded = [r.message for r in report.remarks if "no room for weights of 4,194,304 bytes" in r.message]
+    assert bool(crowded) == (channel_bytes < 2 << 20 and format is None)
