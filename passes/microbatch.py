@@ -40,14 +40,24 @@ def tried(unit: Unit, wanted: PipelineSettings, samples: int | None) -> tuple[fl
     """Return cycles of all programs with so many samples a microbatch (inf if that fits no machine), microbatches, and samples of the
     batch.
     """
-    trial = Unit(unit.module.clone(), unit.weights.copy(), unit.target)
-    passes = stages(unit.target, replace(wanted, samples=samples, effort=USUAL.effort))
-    try:
-        run_passes([*passes["tile"], *passes["netlist"]], trial)
-        netlist = to_model(trial.module)
-        cycles = sum(run_cost(netlist, name).device_cycles for name in netlist.programs)
-    except Error:
+    trial, cycles = compiled(unit, replace(wanted, samples=samples))
+    if cycles == inf:
         return inf, 1, 1
     counts = [graph.input_count for graph in graphs_of(trial.module).values()]
     sizes = [port.shape[0] for program in programs_of(trial.module).values() for port in program.arguments if port.streamed]
     return cycles, max(counts, default=1), max(sizes, default=1)
+
+
+def compiled(unit: Unit, wanted: PipelineSettings) -> tuple[Unit, float]:
+    """Return a copy of a unit at the end of stage netlist, and the cycles of all its programs, inf if it fits no machine.
+
+    unit: at the end of stage nn; it is not changed.  wanted: of the passes, but for effort, which is the usual one.
+    """
+    trial = Unit(unit.module.clone(), unit.weights.copy(), unit.target)
+    passes = stages(unit.target, replace(wanted, effort=USUAL.effort))
+    try:
+        run_passes([*passes["tile"], *passes["netlist"]], trial)
+        netlist = to_model(trial.module)
+        return trial, sum(run_cost(netlist, name).device_cycles for name in netlist.programs)
+    except Error:
+        return trial, inf

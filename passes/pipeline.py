@@ -88,6 +88,7 @@ class PipelineSettings:
         placement: what the user wants for the places of single ops and queues.
         chips: that programs are spread over; those of a pipeline are each linked to the next.
         parallel: what chips divide, one of `numerics.PARALLEL`; None: the batch where they can, ops else.
+        replicas: of programs that divide a batch; None: as many as divide it and the chips.
         effort: of placement, from 0 to 2.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
@@ -101,6 +102,7 @@ class PipelineSettings:
     placement: tuple[AnyRule, ...] = ()
     chips: tuple[int, ...] = (0,)
     parallel: str | None = None
+    replicas: int | None = None
     effort: int = 1
     samples: int | None = None
     gradients: Differentiate | None = None
@@ -140,7 +142,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         "tile": [
             *(
                 NoteIndependent(),
-                StreamBatch(wanted.samples, wanted.most_replicas, format),
+                StreamBatch(wanted.samples, wanted.most_replicas, format, wanted.replicas),
                 BlockRows(),
                 LowerToTile(),
                 AssignFormats(format),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import gcd, prod
 from typing import Any, ClassVar
@@ -64,34 +64,34 @@ class StreamBatch(Pass):
         samples: of a microbatch, for batches that they divide; None: as tiles are filled.
         chips: among which replicas may be divided; 1: there are none.
         format: in which floating-point weights are stored; None: as the source has them.
+        replicas: how many there are, where batches can be divided among so many; None: as said above.
     """
 
     name: ClassVar[str] = "stream-batch"
     samples: int | None = None
     chips: int = 1
     format: str | None = None
+    replicas: int | None = None
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         if unit.target.is_host:
             return
         rows = RepeatedRows(unit)
-        batches = [_Batch.of(function, rows) for function in entry_functions(unit.module)]
+        batches = [Batch.of(function, rows) for function in entry_functions(unit.module)]
         replicas = self._replicas(batches, unit, rewriter)
         for batch in batches:
             self._stream(batch, rows, rewriter, replicas)
 
-    def _replicas(self, batches: list[_Batch], unit: Unit, rewriter: Rewriter) -> int:
+    def _replicas(self, batches: list[Batch], unit: Unit, rewriter: Rewriter) -> int:
         """Return how many replicas divide the batches of all programs, which share memory."""
         if self.chips == 1:
             return 1
-        whole = all(batch.carried and batch.reason is None for batch in batches)
-        most = gcd(self.chips, *(batch.size for batch in batches)) if whole else 1
-        room, weights = WEIGHTS_SHARE * dram_bytes(unit.target), weight_bytes(unit, self.format) if most > 1 else 0
-        count = next((n for n in divisors(most) if weights * n <= room * self.chips), 1)
+        whole = independent(batches)
+        most = gcd(self.chips, whole) if self.replicas is None else gcd(self.replicas, whole)
+        count = with_room(most, self.chips, unit, self.format)
         for batch in batches:
             if count < most:
-                message = f"{most} replicas would have no room for weights of {weights:,} bytes each: there are {count}"
-                rewriter.missed(batch.function, message)
+                rewriter.missed(batch.function, f"chips have no room for the weights of {most} replicas: there are {count}")
             elif count == 1:
                 reason = batch.reason or (f"a batch of {batch.size}" if batch.carried else "a batch of one")
                 rewriter.missed(batch.function, f"{self.chips} chips compute no parts of the batch: {reason}")
@@ -99,7 +99,7 @@ class StreamBatch(Pass):
                 return 1
         return count
 
-    def _stream(self, batch: _Batch, rows: RepeatedRows, rewriter: Rewriter, replicas: int) -> None:
+    def _stream(self, batch: Batch, rows: RepeatedRows, rewriter: Rewriter, replicas: int) -> None:
         function, carried, size = batch.function, batch.carried, batch.size
         if not carried:
             return
@@ -126,6 +126,20 @@ class StreamBatch(Pass):
         rewriter.applied(function, f"a batch of {each} is streamed as {each // samples} microbatches of {samples}", samples=samples)
 
 
+def independent(batches: Sequence[Batch]) -> int:
+    """Return a number that divides the batches of all programs, the largest one; 1 if samples of one may depend on each other."""
+    whole = all(batch.carried and batch.reason is None for batch in batches)
+    return gcd(*(batch.size for batch in batches)) if whole and batches else 1
+
+
+def with_room(most: int, chips: int, unit: Unit, format: str | None) -> int:
+    """Return the largest divisor of a number of replicas so that the chips of each hold all weights.  format: of floating-point ones."""
+    if most == 1:
+        return 1
+    weights, room = weight_bytes(unit, format), WEIGHTS_SHARE * dram_bytes(unit.target)
+    return next((count for count in divisors(most) if weights <= room * (chips // count)), 1)
+
+
 def dram_bytes(target: Target) -> int:
     """Return the bytes of a chip's DRAM that queues may take."""
     return target.dram_channels * (target.dram_channel_bytes - target.dram_reserved_bytes)
@@ -143,7 +157,7 @@ def weight_bytes(unit: Unit, format: str | None) -> int:
 
 
 @record(frozen=False)
-class _Batch:
+class Batch:
     """A program, the values that carry its batch, why its samples may depend on others, and how many they are."""
 
     function: func.FuncOp
@@ -152,10 +166,10 @@ class _Batch:
     size: int
 
     @staticmethod
-    def of(function: func.FuncOp, rows: RepeatedRows) -> _Batch:
+    def of(function: func.FuncOp, rows: RepeatedRows) -> Batch:
         """Return the batch of a program."""
         carried, reason = batch_carriers(function, rows.has)
-        return _Batch(function, carried, reason, spec_of(function.body.block.args[0].type).shape[0] if carried else 1)
+        return Batch(function, carried, reason, spec_of(function.body.block.args[0].type).shape[0] if carried else 1)
 
 
 def batch_carriers(function: func.FuncOp, repeats: Callable[[LeafOp, int], bool] | None = None) -> tuple[set[SSAValue], str | None]:

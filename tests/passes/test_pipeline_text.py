@@ -61,5 +61,5 @@ def test_what_cannot_be_read_is_named(text: str, words: str) -> None:
 
 def test_every_pass_is_found_by_its_name() -> None:
     assert all_passes()["canonicalize"] is Canonicalize
-    assert pass_options(StreamBatch) == {"samples": int | None, "chips": int, "format": str | None}
+    assert pass_options(StreamBatch) == {"samples": int | None, "chips": int, "format": str | None, "replicas": int | None}
     assert {p.name for stage in stages(load_target("n150")).values() for p in stage} <= set(all_passes())

@@ -227,8 +227,13 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
     for stage in ("nn", "tile", "netlist"):
         if not STAGES.index(done) < STAGES.index(stage) <= STAGES.index(last):
             continue
+        if stage == "tile" and wanted.most_replicas > 1 and not unit.target.is_host:
+            from ttc.passes.spread import best_spread  # with the performance model, which other compilations do without
+
+            wanted = best_spread(unit, wanted)
+            passes = stages(unit.target, wanted)
         if stage == "tile" and wanted.effort >= TRIES and not unit.target.is_host:
-            from ttc.passes.microbatch import best_microbatch  # with the performance model, which other compilations do without
+            from ttc.passes.microbatch import best_microbatch  # with the performance model, too
 
             passes = stages(unit.target, replace(wanted, samples=best_microbatch(unit, wanted)))
         end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None

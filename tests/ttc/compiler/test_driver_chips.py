@@ -79,7 +79,7 @@ def chips_of(netlist: Netlist) -> list[int]:
     ("fields", "chips"),
     [
         ({"target": "n300", "chips": 2, "parallel": "pipeline"}, [0, 1]),
-        ({"target": "n150", "cluster": LOOP, "chips": 3}, [0, 1, 2]),  # no part of 256 for each of three
+        ({"target": "n150", "cluster": LOOP, "chips": 3, "parallel": "pipeline"}, [0, 1, 2]),
         ({"cluster": LOOP, "parallel": "pipeline"}, list(range(8))),
     ],
 )

@@ -23,6 +23,7 @@ from ttc.exporters.buda.export import export
 from ttc.exporters.buda.replay import replay
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Remark, Watcher
+from ttc.passes.nn_to_tile import stream_batch
 from ttc.runtime.perf.run import run_cost
 
 
@@ -85,8 +86,10 @@ def test_every_chip_has_an_equal_program(layers: Path) -> None:
     assert {n: q.buffers for n, q in first.queues.items()} == {n: q.buffers for n, q in alone.queues.items()}
 
 
-def test_replicas_of_pipelines(layers: Path) -> None:
-    """Four samples on eight chips: four replicas, each of two stages on chips that are linked."""
+def test_replicas_of_pipelines(layers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four samples on eight chips, each with room for a part of the weights: four replicas of two stages on chips that are linked."""
+    weights = 3 * 96 * 96 * 4
+    monkeypatch.setattr(stream_batch, "dram_bytes", lambda target: weights * 7 // 8)
     wanted = results(layers, "native", 4)
     for engine in ("native", "reference"):
         np.testing.assert_allclose(results(layers, engine, 4, cluster="2x4"), wanted, rtol=0, atol=1e-5)
@@ -108,8 +111,8 @@ def test_what_the_choice_was_is_a_remark(layers: Path, tmp_path: Path) -> None:
         "a batch of 8 is streamed as 1 microbatches of 8",
     ]
     ear = Ear("stream-batch")
-    compile_path(layers, resolve(CompileOptions, {"cluster": "2x4", "batch": "3"}), [ear])
-    assert [r.message for r in ear.heard] == ["8 chips compute no parts of the batch: a batch of 3"]
+    compile_path(layers, resolve(CompileOptions, {"cluster": "2x4", "batch": "1"}), [ear])
+    assert [r.message for r in ear.heard] == ["8 chips compute no parts of the batch: a batch of one"]
     model = network(2)
     model.graph.node.append(helper.make_node("Softmax", ["y"], ["z"], axis=0))
     model.graph.output[0].name = "z"

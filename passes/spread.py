@@ -1,0 +1,54 @@
+"""How programs are spread over chips: replicas, or pipelines, or replicas of pipelines, whichever the performance model finds fastest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.numerics import BATCH
+from ttc.passes.base import Unit
+from ttc.passes.microbatch import compiled
+from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
+from ttc.passes.nn_to_tile.stream_batch import Batch, independent, with_room
+from ttc.passes.pipeline import PipelineSettings
+from ttc.passes.tile_to_netlist.layouts import divisors
+
+
+def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
+    """Return settings with the chips that programs use, and their replicas, so that all programs together take least time.
+
+    Where chips divide a batch into as many parts, they do.  Otherwise there may be one pipeline of all chips, replicas that are pipelines,
+    or replicas of one chip each that leave chips idle: each way is compiled, and the performance model chooses.
+
+    unit: at the end of stage nn; it is not changed.
+    """
+    chips = wanted.most_replicas
+    if chips == 1 or unit.target.is_host:
+        return wanted
+    rows = RepeatedRows(unit)
+    whole = independent([Batch.of(function, rows) for function in entry_functions(unit.module)])
+    ways = list(dict.fromkeys(way for count in _counts(whole, chips) for way in _ways(unit, wanted, count)))
+    if wanted.parallel == BATCH:
+        ways = [way for way in ways if way[0] > 1] or ways
+    if len(ways) < 2:
+        return _settings(wanted, *ways[0])
+    cycles = [compiled(unit, _settings(wanted, *way))[1] for way in ways]
+    return _settings(wanted, *ways[cycles.index(min(cycles))])
+
+
+def _settings(wanted: PipelineSettings, count: int, size: int) -> PipelineSettings:
+    return replace(wanted, chips=wanted.chips[: count * size], replicas=count)
+
+
+def _counts(whole: int, chips: int) -> list[int]:
+    """Return numbers of replicas to try: the most that divide batches, and the most of these that divide the chips, too."""
+    fitting = [count for count in divisors(whole) if count <= chips]
+    return [fitting[0], next(count for count in fitting if chips % count == 0)]
+
+
+def _ways(unit: Unit, wanted: PipelineSettings, most: int) -> list[tuple[int, int]]:
+    """Return numbers of replicas, and of chips of each: all chips, and one for each of several replicas if its weights have room there."""
+    chips = len(wanted.chips)
+    count = with_room(most, chips, unit, wanted.format)
+    alone = count > 1 and with_room(count, count, unit, wanted.format) == count
+    return [(count, chips // count), *([(count, 1)] if alone else [])]

@@ -1,0 +1,64 @@
+"""How programs are spread over chips, by the performance model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.ttc.compiler.test_driver_chips import network
+from ttc.compiler.driver import compile_path
+from ttc.dialects.core.machines.clusters import mesh
+from ttc.dialects.core.machines.targets import load_target
+from ttc.options import CompileOptions, resolve
+from ttc.passes.base import Unit
+from ttc.passes.microbatch import compiled
+from ttc.passes.nn_to_tile import stream_batch
+from ttc.passes.pipeline import PipelineSettings
+from ttc.passes.spread import best_spread
+
+
+def unit_of(path: Path, batch: int, chips: int) -> Unit:
+    """Layers at the end of stage nn, for a row of chips."""
+    onnx.save(network(3), path / "layers.onnx")
+    unit = compile_path(path / "layers.onnx", resolve(CompileOptions, {"batch": batch, "to": "nn"})).unit
+    cluster = mesh(f"1x{chips}") if chips > 1 else None
+    target = load_target("n150")
+    return Unit(unit.module, unit.weights, target if cluster is None else cluster.of_target(target))
+
+
+def spread(unit: Unit, **fields: object) -> tuple[int, int | None]:
+    """Chips and replicas that are chosen."""
+    found = best_spread(unit, PipelineSettings(chips=tuple(range(unit.target.chips)), **fields))  # pyright: ignore[reportArgumentType]
+    return len(found.chips), found.replicas
+
+
+@pytest.mark.parametrize(("batch", "chips", "found"), [(8, 4, (4, 4)), (1, 4, (4, 1)), (64, 1, (1, None))])
+def test_where_there_is_one_way(batch: int, chips: int, found: tuple[int, int | None], tmp_path: Path) -> None:
+    assert spread(unit_of(tmp_path, batch, chips)) == found
+
+
+def test_the_fastest_way_is_taken(tmp_path: Path) -> None:
+    """Six samples on four chips: three replicas and an idle chip, or two replicas of one or two chips."""
+    unit = unit_of(tmp_path, 6, 4)
+    before = str(unit.module)
+    wanted = PipelineSettings(chips=(0, 1, 2, 3))
+    found = best_spread(unit, wanted)
+    ways = [PipelineSettings(chips=tuple(range(count * size)), replicas=count) for count, size in ((3, 1), (2, 2), (2, 1))]
+    cycles = [compiled(unit, way)[1] for way in ways]
+    assert found in ways
+    assert compiled(unit, found)[1] == min(cycles)
+    assert str(unit.module) == before
+    assert spread(unit, parallel="pipeline") == (4, None)
+
+
+def test_weights_that_a_chip_has_no_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = unit_of(tmp_path, 4, 4)
+    weights = stream_batch.weight_bytes(unit, None)
+    assert weights >= 2 * 96 * 96 * 4
+    monkeypatch.setattr(stream_batch, "dram_bytes", lambda target: weights * 7 // 8)
+    assert spread(unit) == (4, 2)
+    assert spread(unit, format="Bfp8_b") == (4, 4)
+    monkeypatch.setattr(stream_batch, "dram_bytes", lambda target: weights // 8)
+    assert spread(unit) == (4, 1)
