@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,8 @@ class _Write:
     sizes: tuple[tuple[int, int], ...]
     shared: bool
 
-    def put(self, value: NDArray, values: RunValues, where: PythonStep) -> None:
-        """Put a result there; what Python holds stays as it is.  Raises Mismatch."""
+    def put(self, value: NDArray, objects: dict[int, Any], where: PythonStep) -> None:
+        """Put a result there, or among what Python holds, which stays as it is.  Raises Mismatch."""
         shape = value.shape
         if len(shape) != self.rank:
             raise Mismatch(where.node.where)
@@ -54,8 +54,10 @@ class _Write:
                 raise Mismatch(where.node.where)
         if self.array is not None:
             self.array[...] = value
+        elif self.shared and not has_own_memory(value):
+            objects[self.number] = value.copy()
         else:
-            values.objects[self.number] = value if not self.shared or has_own_memory(value) else value.copy()
+            objects[self.number] = value
 
 
 def bound_step(step: PythonStep, values: RunValues, resolve: Callable[[], Resolver]) -> BoundStep:
@@ -75,6 +77,7 @@ def bound_step(step: PythonStep, values: RunValues, resolve: Callable[[], Resolv
         return anyhow
     compute, roundings = prepared
     held = None if any(moved for _, _, moved in reads) else [(number, array) for number, array, _ in reads]
+    single = writes[0] if len(writes) == 1 else None
 
     def run(values: RunValues) -> None:
         objects = values.objects
@@ -88,8 +91,11 @@ def bound_step(step: PythonStep, values: RunValues, resolve: Callable[[], Resolv
             return anyhow(values)  # which says what is wrong, and where
         if len(found) != len(writes):
             raise Mismatch(step.node.where)
+        if single is not None:
+            single.put(found[0], objects, step)
+            return None
         for write, value in zip(writes, found, strict=True):
-            write.put(value, values, step)
+            write.put(value, objects, step)
 
     return run
 

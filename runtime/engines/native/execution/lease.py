@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.plain.interpret import Resolver
 from ttc.runtime.engines.native.codegen.code import Code
-from ttc.runtime.engines.native.execution.bound_steps import BoundStep
+from ttc.runtime.engines.native.execution.bound_steps import BoundStep, bound_step
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.targets import BoundEntry, ResultTarget, Targets
+from ttc.runtime.engines.native.execution.values import RunValues
 from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.planning.memory import aligned_bytes
@@ -20,6 +23,7 @@ from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
 from ttc.runtime.engines.result_memory import ResultMemory
 
+_Bound: TypeAlias = "tuple[Sequence[tuple[View, bool]], Callable[[], None] | None, BoundStep | None]"
 SMALL_BYTES = 1 << 16
 """The most bytes of an entry that is copied: that takes less time than to fill in its addresses."""
 
@@ -41,8 +45,10 @@ class Lease:
         segments = [segment for segment in layout.segments if segment.last > segment.first]
         self._memory = {s.first: self.instance.segment(s.first, s.last) for s in segments}
         self._runs = {first: run.ctypes.data for first, run in self._memory.items()}
-        self.steps: dict[int, BoundStep] = {}
-        """Steps in Python of the segments that ran here, by the identity of these: the plan keeps its segments."""
+        self.status = self.instance.status.data
+        """Its first element is 0 while no data were out of range."""
+        self._segments = layout.segments
+        self._sequence: list[_Bound] = []
         self._alone = pool.new_alone()
         self._alone_address = self._alone.ctypes.data
         self._inputs = [(queue, view, self._own(view)) for queue, view in layout.bound.items() if queue not in layout.variables]
@@ -52,19 +58,24 @@ class Lease:
         self._outputs = [ResultTarget(queue, view, dtype, self._own(view)) for queue, view, dtype in written]
         self.targets = Targets(self.instance, layout, self._variables, self._outputs)
 
-    def compute(self, segment: Segment) -> None:
-        """Run the jobs of a segment, if it has any."""
-        if segment.last == segment.first:
-            return
-        if segment.alone:
-            self._pool.run_alone(self._alone_address, self._runs[segment.first])
-        else:
-            self._pool.run(self._runs[segment.first])
+    def sequence(self, memory: RunValues | None, resolve: Callable[[], Resolver]) -> Sequence[_Bound]:
+        """Return what the segments do, one after the other: their conditions, prepared calls of jobs, and steps in Python.
 
-    def bound(self, segment: Segment) -> Callable[[], None]:
-        """Return a prepared call that runs the jobs of a segment."""
+        Args:
+            memory: of a run, to which steps are bound; None if the plan has none.
+            resolve: gives what gives constants.
+        """
+        if len(self._sequence) < len(self._segments):
+            self._sequence = [
+                (s.conditions, self.bound(s), None if s.step is None or memory is None else bound_step(s.step, memory, resolve))
+                for s in self._segments
+            ]
+        return self._sequence
+
+    def bound(self, segment: Segment) -> Callable[[], None] | None:
+        """Return a prepared call that runs the jobs of a segment; None if it has none."""
         if segment.last == segment.first:
-            return lambda: None
+            return None
         run = self._runs[segment.first]
         return self._pool.bound_alone(self._alone_address, run) if segment.alone else partial(self._pool.run, run)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from math import prod
 from time import perf_counter_ns
@@ -16,19 +16,19 @@ from ttc.dialects.core.plain.interpret import Resolver
 from ttc.runtime.engines.base import ShortRun, ShortSpec, Timed
 from ttc.runtime.engines.into import write_into
 from ttc.runtime.engines.native.codegen.code import Code
-from ttc.runtime.engines.native.execution.bound_steps import bound_step
 from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.short import short_run
 from ttc.runtime.engines.native.execution.values import RunValues
 from ttc.runtime.engines.native.planning.memory import aligned_bytes
-from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
+from ttc.runtime.engines.native.planning.prepared import Prepared
 from ttc.runtime.engines.native.planning.python_step import Mismatch
 from ttc.runtime.engines.result_memory import ResultMemory
 from ttc.runtime.metrics import counter
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.nodes import Node
+    from ttc.runtime.engines.native.graph.tensors import View
     from ttc.runtime.engines.native.jobs.job import Job
     from ttc.runtime.engines.native.prepare.draft import Draft
     from ttc.runtime.engines.reference import ReferencePlan
@@ -92,18 +92,23 @@ class NativePlan:
         draft = self._draft()
         jobs = draft.jobs
 
-        def compute(lease: Lease, segment: Segment, memory: RunValues | None) -> None:
-            for number in range(segment.first, segment.last):
-                run, job = lease.instance.segment(number, number + 1), jobs[number]
-                start = perf_counter_ns()
-                self._pool.run(run.ctypes.data)
-                times.append(
-                    _timed(job.node, type(job.kernel).__name__, (start, perf_counter_ns()), (job.flops, job.moved_bytes), number, draft)
-                )
-            if segment.step is not None and memory is not None and not lease.instance.status[0]:
-                start = perf_counter_ns()
-                memory.compute(segment.step, self._resolver())
-                times.append(_timed(segment.step.node, "python", (start, perf_counter_ns()), (0, 0), len(times), draft))
+        def compute(lease: Lease, memory: RunValues | None) -> bool:
+            for segment in self.prepared.layout.segments:
+                if not _hold(segment.conditions, memory):
+                    continue
+                for number in range(segment.first, segment.last):
+                    run, job = lease.instance.segment(number, number + 1), jobs[number]
+                    start = perf_counter_ns()
+                    self._pool.run(run.ctypes.data)
+                    span = start, perf_counter_ns()
+                    times.append(_timed(job.node, type(job.kernel).__name__, span, (job.flops, job.moved_bytes), number, draft))
+                if lease.status[0]:
+                    return False
+                if segment.step is not None and memory is not None:
+                    start = perf_counter_ns()
+                    memory.compute(segment.step, self._resolver())
+                    times.append(_timed(segment.step.node, "python", (start, perf_counter_ns()), (0, 0), len(times), draft))
+            return True
 
         return self._leased(entries, compute, into or _NOWHERE), times
 
@@ -141,7 +146,7 @@ class NativePlan:
         memory = self._memory(lease, given, opened, into) if self._needs_memory else None
         made = self._made(lease, memory) if targets.direct else None
         with _QUIET if memory is None else np.errstate(all="ignore"):
-            if not self._ran(lease, compute, memory):
+            if not compute(lease, memory):
                 return None
         found = lease.results(opened, made)
         for queue in targets.direct:
@@ -155,17 +160,6 @@ class NativePlan:
             np.copyto(into[queue], found[queue])
             found[queue] = into[queue]
         return found
-
-    def _ran(self, lease: Lease, compute: _Compute, memory: RunValues | None) -> bool:
-        """Run all segments; returns whether no data were out of range."""
-        status = lease.instance.status
-        for segment in self.prepared.layout.segments:
-            if memory is not None and segment.conditions and not all(memory.truth(view) == truth for view, truth in segment.conditions):
-                continue
-            compute(lease, segment, memory)
-            if status[0]:
-                return False
-        return True
 
     def _made(self, lease: Lease, memory: RunValues | None) -> dict[str, NDArray]:
         """Arrays to be given away that are filled at the end of a run: made before anything is written in place."""
@@ -181,17 +175,28 @@ class NativePlan:
         written = {**opened, **{queue: into[queue] for queue in lease.targets.direct}}
         return RunValues(lease.instance, given, written, {self.prepared.layout.values[queue]: entry for queue, entry in given.items()})
 
-    def _native(self, lease: Lease, segment: Segment, memory: RunValues | None) -> None:
-        lease.compute(segment)
-        if segment.step is not None and memory is not None and not lease.instance.status[0]:
-            step = lease.steps.get(id(segment))
-            if step is None:
-                step = lease.steps[id(segment)] = bound_step(segment.step, memory, self._resolver)
-            step(memory)
+    def _native(self, lease: Lease, memory: RunValues | None) -> bool:
+        """Run all segments; returns whether no data were out of range."""
+        status = lease.status
+        for conditions, jobs, step in lease.sequence(memory, self._resolver):
+            if conditions and not _hold(conditions, memory):
+                continue
+            if jobs is not None:
+                jobs()
+                if status[0]:
+                    return False
+            if step is not None and memory is not None:
+                step(memory)
+        return True
 
 
-_Compute: TypeAlias = "Callable[[Lease, Segment, RunValues | None], None]"
-"""What computes one segment of a run."""
+def _hold(conditions: Sequence[tuple[View, bool]], memory: RunValues | None) -> bool:
+    """Return whether a segment is taken in a run."""
+    return memory is None or all(memory.truth(view) == truth for view, truth in conditions)
+
+
+_Compute: TypeAlias = "Callable[[Lease, RunValues | None], bool]"
+"""What computes all segments of a run; returns whether no data were out of range."""
 
 
 def _timed(node: Node, kernel: str, span_ns: tuple[int, int], work: tuple[int, int], number: int, draft: Draft) -> Timed:

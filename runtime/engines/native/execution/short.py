@@ -16,7 +16,6 @@ from ttc.dialects.core.kernels.text import given_texts
 from ttc.dialects.core.plain.interpret import Resolver
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import ShortRun, ShortSpec
-from ttc.runtime.engines.native.execution.bound_steps import bound_step
 from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.values import ABSENT, RunValues
 from ttc.runtime.engines.native.graph.storage import computed
@@ -156,14 +155,14 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     kept = tuple((memory, made[queue]) for queue, memory in spec.into.items() if queue not in lease.targets.direct)
     if len(results) < len(spec.results) or _overlap([own for _, own, _ in results], kept, spec.into):
         return None
-    status = lease.instance.status.data
     calls: list[Callable[[], None]] = []
-    for segment in layout.segments:
-        calls.append(lease.bound(segment))
-        if segment.step is not None:
-            calls.append(partial(bound_step(segment.step, values, resolve), values))
-    compute = _in_order(calls, status)
-    return _Call(taken, texts, lease.instance.rewound(), compute, status, kept, results, values if stepped else None, held, lease)
+    for _, jobs, step in lease.sequence(values, resolve):
+        if jobs is not None:
+            calls.append(jobs)
+        if step is not None:
+            calls.append(partial(step, values))
+    compute = _in_order(calls, lease.status)
+    return _Call(taken, texts, lease.instance.rewound(), compute, lease.status, kept, results, values if stepped else None, held, lease)
 
 
 def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Callable[[], None]:
