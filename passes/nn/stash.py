@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.locations import location_of, source_names
 from ttc.dialects.core.ir.spec import spec_of
+from ttc.dialects.core.plain.functions import RECOMPUTED
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.flops import flops_of
@@ -156,6 +157,7 @@ class Stash:
         for op in self.backward:
             for made in self._needed(op, choice, copies):
                 copy = made.clone(copies)
+                copy.location = _recomputed(made.location)
                 block = op.parent
                 assert block is not None
                 block.insert_op_before(copy, op)
@@ -181,6 +183,12 @@ class Stash:
                     found.add(owner)
                     pending.append(owner)
         return sorted(found, key=self._place.__getitem__)
+
+
+def _recomputed(location: Attribute) -> Attribute:
+    """Return the location of an op that computes again what the op at a location does."""
+    first, *rest = source_names(location) or ("",)
+    return location_of((first, RECOMPUTED, *rest))
 
 
 def _gradient_ops(ops: Sequence[Operation]) -> set[Operation]:

@@ -18,6 +18,9 @@ from ttc.dialects.core.records import record
 Plain: TypeAlias = "None | bool | int | float | str | tuple[Plain, ...]"
 """What an attribute can be: a scalar, or nested tuples of them."""
 
+RECOMPUTED = "recomputed"
+"""The source name that works have beside their own which compute again what another one computes: nothing merges the two."""
+
 
 @record(slots=True)
 class TensorType:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.functions import RECOMPUTED, TensorType, Work
 from ttc.dialects.netlist.model import Graph, Netlist, Op
 from ttc.runtime.engines.native.graph.region import Region
 
@@ -89,7 +89,10 @@ class Flat:
 
 
 def flatten(graph: Graph, netlist: Netlist) -> Flat:
-    """Return the nodes of a graph in order; equal works on equal operands are one.  Raises E0601, E0609 as the reference engine does."""
+    """Return the nodes of a graph in order; equal works on equal operands are one, but for those that are recomputed.
+
+    Raises E0601, E0609 as the reference engine does.
+    """
     flat = Flat()
     named: dict[str, int] = {}
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
@@ -121,7 +124,8 @@ def _input(flat: Flat, name: str, named: dict[str, int], netlist: Netlist, graph
 def _node(flat: Flat, work: Work, op: Op, values: list[int], known: dict[tuple[object, ...], tuple[int, ...]]) -> tuple[int, ...]:
     work = _with_lowering(work)
     operands = tuple(None if i is None else values[i] for i in work.operands)
-    identity = (work.op, operands, repr(work.attrs), repr(work.body), repr(work.bodies), work.results, op.rounding, op.precision)
+    again = RECOMPUTED in work.location
+    identity = (work.op, operands, repr(work.attrs), repr(work.body), repr(work.bodies), work.results, op.rounding, op.precision, again)
     found = known.get(identity)
     if found is None:
         found = known[identity] = tuple(_value(flat, type_) for type_ in work.results)

@@ -42,7 +42,7 @@ def in_order(uses: Sequence[Used], wishes: Sequence[Wish], fails: Sequence[int])
     Steps stay in their order, but that those with a wish wait for others; wishes that contradict each other, or what steps need, are not
     granted.  fails: steps that can fail.
     """
-    needs = _needs(uses)
+    needs = needs_of(uses)
     inevitable = _ancestors(needs, fails)
     waits: dict[int, set[int]] = {}
     for wish in wishes:
@@ -109,7 +109,7 @@ class _Walk:
                 self._offer(other)
 
 
-def _needs(uses: Sequence[Used]) -> list[set[int]]:
+def needs_of(uses: Sequence[Used]) -> list[set[int]]:
     """Return the steps that each must come after: writers of what it reads, users of what it writes; steps in Python keep their order."""
     found: list[set[int]] = []
     writer: dict[PlanBuffer, int] = {}

@@ -15,6 +15,7 @@ from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.arena import plan_arena
 from ttc.runtime.engines.native.planning.in_place import InPlaces, StepUse, may_be_in_place, reordered, use_of
+from ttc.runtime.engines.native.planning.memory_order import compact_order
 from ttc.runtime.engines.native.planning.prepared import Segment, Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.planning.steps import Step
@@ -24,11 +25,12 @@ from ttc.runtime.engines.native.prepare.small_runs import is_small
 
 
 def write_in_place(draft: Draft, allow: Allow) -> None:
-    """Order the steps so that results can be written over the entries that they replace, and record which can."""
+    """Order the steps so that they need less memory and results can be written over the entries they replace; record which can."""
     draft.written = _written(draft)
     queues = [name for name in draft.flat.queues if draft.netlist.queues[name].kind not in HELD]
     draft.bound = {name: draft.views[draft.flat.queues[name]] for name in queues}
     uses = [use_of(step, [view for view, _ in _truths(draft, step)]) for step in draft.steps]
+    uses = _compacted(uses, draft.written, allow)
     pairs = replaced(draft.netlist, draft.variables, draft.written) if may_be_in_place(draft.written, draft.bound) else {}
     draft.uses = reordered(uses, draft.written, draft.bound, pairs)
     draft.steps = [use.step for use in draft.uses]
@@ -37,6 +39,15 @@ def write_in_place(draft: Draft, allow: Allow) -> None:
     draft.in_place = {queue: place for queue, place in found.items() if allow("write-in-place", draft.steps[place.first].node)}
     draft.begin = places.begin if draft.in_place else len(draft.steps)
     draft.last_reads = places.last_reads()
+
+
+def _compacted(uses: list[StepUse], written: Sequence[Written], allow: Allow) -> list[StepUse]:
+    """Return steps in the order in which they need less memory; as they are where some have conditions, which keep runs together."""
+    if any(use.conditional for use in uses):
+        return uses
+    found = compact_order(uses, {item.view.buffer for item in written if item.view is not None})
+    moved = next((number for place, number in enumerate(found) if place != number), None)
+    return uses if moved is None or not allow("compact-order", uses[moved].step.node) else [uses[number] for number in found]
 
 
 def place_buffers(draft: Draft) -> None:

@@ -43,7 +43,7 @@ class PlanStep(ABC):
 
 
 class Flatten(PlanStep):
-    """Make the graph one list of nodes over numbered values; equal works on equal operands are one."""
+    """Make the graph one list of nodes over numbered values; equal works on equal operands are one, but for what is recomputed."""
 
     name = "flatten"
 
@@ -170,7 +170,7 @@ class PackInside(PlanStep):
 
 
 class WriteInPlace(PlanStep):
-    """Order steps so that results can be written over the entries that they replace."""
+    """Order steps so that they need less memory, and results can be written over the entries that they replace."""
 
     name = "write-in-place"
 

@@ -25,7 +25,7 @@ def tensor(*shape: int, format: str = "Float32") -> TensorType:
 
 @dataclass(frozen=True)
 class Step:
-    """One op: its name, the op of its work by full name, what it reads, its type."""
+    """One op: its name, the op of its work by full name, what it reads, its type; source names that it has beside its name."""
 
     name: str
     op: str
@@ -33,6 +33,7 @@ class Step:
     type: TensorType
     attrs: Mapping[str, Plain] | None = None
     rounding: str = "rne"
+    sources: tuple[str, ...] = ()
 
 
 def program(
@@ -72,7 +73,7 @@ def typed_ops(steps: Sequence[Step], types: dict[str, TensorType]) -> list[Op]:
     ops: list[Op] = []
     for s in steps:
         types[s.name] = s.type
-        work = Work(s.op, tuple(range(len(s.reads))), dict(s.attrs or {}), (s.type,), None, (s.name,))
+        work = Work(s.op, tuple(range(len(s.reads))), dict(s.attrs or {}), (s.type,), None, (s.name, *s.sources))
         function = Function(tuple(types[name] for name in s.reads), (work,), (len(s.reads),))
         ops.append(Op(s.name, s.op.partition(".")[2], tuple(s.reads), Host(), None, function, rounding=s.rounding))  # pyright: ignore[reportArgumentType]
     return ops
