@@ -161,9 +161,17 @@ def merged(netlist: Netlist) -> Netlist:
         return netlist
     count = replica_count(netlist)
     graphs = {name: replace(graph, input_count=graph.input_count * count) for name, graph in first.graphs.items()}
-    queues = {name: replace(q, entries=q.entries * count) if q.type == "queue" else q for name, q in first.queues.items()}
+    whole = {port.queue for program in first.programs.values() for port in program.arguments if not port.streamed}
+    queues = {name: _for_all(queue, count, whole=name in whole) for name, queue in first.queues.items()}
     programs = {name: _whole(program, netlist.programs[name]) for name, program in first.programs.items()}
     return replace(first, graphs=graphs, queues=queues, programs=programs)
+
+
+def _for_all(queue: Queue, count: int, *, whole: bool) -> Queue:
+    """Return a queue for the microbatches of so many replicas.  whole: each of them reads all that it holds."""
+    if whole:
+        return replace(queue, type="ram")
+    return replace(queue, entries=queue.entries * count) if queue.type == "queue" else queue
 
 
 def _whole(first: Program, program: Program) -> Program:

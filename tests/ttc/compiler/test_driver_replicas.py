@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 import ttc
 from tests.ttc.compiler.test_driver_chips import chips_of, network
@@ -16,6 +16,7 @@ from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.buda.rules.check import check_form
 from ttc.dialects.netlist.checks import check
+from ttc.dialects.netlist.model import Host
 from ttc.dialects.netlist.ops import graphs_of, programs_of
 from ttc.dialects.netlist.replicas import first_replica
 from ttc.dialects.netlist.to_model import to_model
@@ -101,6 +102,43 @@ def test_replicas_of_pipelines(layers: Path, monkeypatch: pytest.MonkeyPatch) ->
         for _, name in graph.writes:
             pair = tuple(sorted((graph.chip, netlist.queues[name].chip)))
             assert pair[0] == pair[1] or pair in joined
+
+
+def test_host_segments_tables_and_inputs_of_all_samples(tmp_path: Path) -> None:
+    """Ids of each sample in a table, a gather on the host, and a factor that all samples share."""
+    model = network(3)
+    rng = np.random.default_rng(3)
+    model.graph.input.append(helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", 7]))
+    model.graph.input.append(helper.make_tensor_value_info("factor", TensorProto.FLOAT, [96]))
+    model.graph.initializer.append(numpy_helper.from_array(rng.normal(size=(100, 96)).astype(np.float32), "table"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axis"))
+    model.graph.node.extend(
+        [
+            helper.make_node("Gather", ["table", "ids"], ["found"]),
+            helper.make_node("ReduceMean", ["found", "axis"], ["mean"], keepdims=0),
+            helper.make_node("ArgMax", ["y"], ["place"], axis=-1, keepdims=1),
+            helper.make_node("GatherElements", ["y", "place"], ["peak"], axis=1),
+            helper.make_node("Mul", ["mean", "peak"], ["scaled"]),
+            helper.make_node("Mul", ["scaled", "factor"], ["z"]),
+        ]
+    )
+    model.graph.output[0].name = "z"
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    for batch in (32, 512):  # one microbatch for each replica, and two
+        given = {
+            "x": rng.normal(size=(batch, 96)).astype(np.float32),
+            "ids": rng.integers(0, 100, (batch, 7)),
+            "factor": rng.normal(size=96).astype(np.float32),
+        }
+        wanted = ttc.Executor(ttc.compile(path, batch=batch)).run(given)["z"]
+        program = ttc.compile(path, batch=batch, cluster="2x4")
+        assert check(program.netlist) == []
+        assert any(isinstance(op.place, Host) for graph in program.netlist.graphs.values() for op in graph.ops)
+        program.save(tmp_path / "model.tti")
+        for engine in ("native", "reference"):
+            with ttc.load(tmp_path / "model.tti", engine=engine) as executor:
+                np.testing.assert_allclose(executor.run(given)["z"], wanted, rtol=0, atol=1e-5)
 
 
 def test_what_the_choice_was_is_a_remark(layers: Path, tmp_path: Path) -> None:
