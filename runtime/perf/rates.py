@@ -26,6 +26,7 @@ class Rates:
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
         eth, eth_links: of one Ethernet link, and the links of a chip.
+        eth_hop: cycles that a value takes to the next chip beside its bytes.
         host: of the link to the host.
         switch_cycles: from the end of an epoch to the first packet of the next: every core loads its program and starts.
         start_cycles: of these, from a core's start to its first packet.
@@ -50,6 +51,7 @@ class Rates:
     in_flight: int
     eth: float
     eth_links: int
+    eth_hop: float
     host: float
     switch_cycles: float
     start_cycles: float
@@ -77,6 +79,7 @@ def rates_of(target: Target) -> Rates:
         dram_channel=channel,
         eth=target.eth_bytes_per_cycle,
         eth_links=target.eth_links,
+        eth_hop=table["eth_hop_seconds"] * target.clock_hz,
         host=table["pcie_bytes_per_second"] / target.clock_hz,
         switch_cycles=table["program_bytes"] * target.cores / dram + table["start_cycles"],
         **{key: value for key, value in table.items() if key in known},

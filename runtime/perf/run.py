@@ -217,13 +217,23 @@ class _Clock:
         return epoch.cycles * self.rates.slowdown + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
 
     def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> float:
-        """Run an epoch when its chips are free and what it reads is written; returns when it starts."""
+        """Run an epoch when its chips are free and what it reads is written; returns when the switch to it begins.
+
+        A free chip loads the programs of its next epoch while it waits for data of another.
+        """
         reads = {name for graph in graphs for op in graph.ops for name in op.inputs if name in self.netlist.queues}
-        start = max([self.free.get(chip, 0.0) for chip in epoch.chips] + [self.written.get(name, 0.0) for name in reads], default=0.0)
+        switch = self.cycles(epoch) - epoch.cycles * self.rates.slowdown
+        known = max((self.written.get(name, 0.0) for name in reads), default=0.0)
+        start = max([self.free.get(chip, 0.0) for chip in epoch.chips] + [known - switch], default=0.0)
         end = start + self.cycles(epoch)
         self.free |= dict.fromkeys(epoch.chips, end)
-        self.written |= {queue: end for graph in graphs for _, queue in graph.writes}
+        self.written |= {queue: end + self.crossing(graph, queue) for graph in graphs for _, queue in graph.writes}
         return start
+
+    def crossing(self, graph: Graph, name: str) -> float:
+        """Return cycles from the end of an epoch until what it wrote is there; none on its own chip."""
+        queue = self.netlist.queues.get(name)
+        return self.rates.eth_hop if queue is not None and queue.location == "dram" and queue.chip != graph.chip else 0.0
 
     def wait(self, cycles: float) -> None:
         """Let all chips wait for so many cycles."""
