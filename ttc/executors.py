@@ -12,7 +12,7 @@ from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.machines.targets import load_target
 from ttc.loading import chosen_engine
-from ttc.losses import Output, loss_of
+from ttc.losses import Output, for_targets, loss_of
 from ttc.options import BOTH, CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.pipeline.staged import OF_PIPELINES, Staged
 from ttc.runtime.devices import devices_of_replicas
@@ -85,9 +85,9 @@ def training(
         model, loss = with_loss(model, loss), Output(MARKED_LOSS)
     fields = {**option_fields, "loss": loss, "microbatches": updates.accumulate, **({"training": True} if loss is None else {})}
 
-    def build(optimizer: Any, examples: tuple[Any, ...] | None) -> Trains:
+    def build(optimizer: Any, examples: tuple[Any, ...] | None, floating: bool) -> Trains:
         chosen = example_inputs if examples is None else examples
-        known = {name: value for name, value in fields.items() if value is not None}
+        known = {name: value for name, value in {**fields, "loss": for_targets(loss, floating=floating)}.items() if value is not None}
         found = compile(model, chosen, optimizer=optimizer, **known) if optimizer is not None else compile(model, chosen, **known)
         return Replicas(_on(found, running), places, updates.reduction)
 
@@ -153,7 +153,9 @@ def _in_stages(
     return TrainingExecutor(
         model,
         optimizer,
-        lambda chosen, examples: staged.made(model, loss, chosen, examples or (), targets, updates.replicas),
+        lambda chosen, examples, floating: staged.made(
+            model, for_targets(loss, floating=floating), chosen, examples or (), targets, updates.replicas
+        ),
         targets=targets,
         **_of_calls(updates, batch),
     )

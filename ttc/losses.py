@@ -5,6 +5,7 @@ ttc.losses.CrossEntropy(label_smoothing=0.1) is the same as "cross_entropy:label
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ttc.dialects.core.errors import Error
@@ -25,7 +26,21 @@ from ttc.dialects.nn.training.losses import (
 )
 from ttc.dialects.nn.training.settings import made
 
-__all__ = ["BCE", "KL", "L1", "MSE", "NLL", "BCEWithLogits", "CrossEntropy", "Huber", "Loss", "Output", "SmoothL1", "loss_of"]
+__all__ = [
+    "BCE",
+    "KL",
+    "L1",
+    "MSE",
+    "NLL",
+    "BCEWithLogits",
+    "CrossEntropy",
+    "Huber",
+    "Loss",
+    "Output",
+    "SmoothL1",
+    "for_targets",
+    "loss_of",
+]
 
 _MODULES: dict[str, type[Loss]] = {
     "CrossEntropyLoss": CrossEntropy,
@@ -63,6 +78,13 @@ def loss_of(loss: object) -> Loss:
     kind, module = _MODULES[name], loss
     given = {key: _plain(getattr(module, key)) for key in _SETTINGS if getattr(module, key, None) is not None}
     return made(kind, given)
+
+
+def for_targets(loss: Any, *, floating: bool) -> Any:
+    """Return a loss for targets of floating point, or others: PyTorch's cross entropy takes probabilities of classes, too."""
+    if floating and is_known_module(loss) and isinstance(found := loss_of(loss), CrossEntropy):
+        return replace(found, probabilities=True)
+    return loss
 
 
 def _plain(value: Any) -> Any:

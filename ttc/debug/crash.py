@@ -14,11 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ttc import __version__
 from ttc.compiler.driver import Compilation, compile_path
@@ -28,7 +25,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import set_module_attr
 from ttc.dialects.core.records import record
-from ttc.inputs.files import require_input, write_bytes
+from ttc.inputs.files import npz_of, require_input, write_bytes
 from ttc.instruments.crash_watch import CrashWatch
 from ttc.options import STAGES, CompileOptions
 from ttc.passes.pipeline_text import pass_text
@@ -115,10 +112,7 @@ def write_crash(
     write_bytes(folder / "versions.txt", versions().encode())
     write_bytes(folder / "traceback.txt", "".join(traceback.format_exception(error)).encode())
     if with_weights:
-        values = BytesIO()
-        arrays = {key: before.unit.weights[key].value() for key in named_weights(module)}
-        np.savez(values, **arrays)  # pyright: ignore[reportArgumentType]
-        write_bytes(folder / WEIGHTS, values.getvalue())
+        write_bytes(folder / WEIGHTS, npz_of({key: before.unit.weights[key].value() for key in named_weights(module)}))
     return folder
 
 

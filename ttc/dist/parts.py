@@ -68,6 +68,8 @@ def linearize(model: nn.Module, order: Sequence[str | nn.Module | Call] | None =
     if order is None:
         if isinstance(model, Part):
             return model
+        if _is_chain(model) and _has_hooks(model):
+            raise Error("E0101", f"the {type(model).__name__} has hooks, which a chain of its members does not call", hint="remove them")
         if not _is_chain(model):
             hint = 'give the order of its layers: linearize(model, ["embed", "layers.0:4", "head"])'
             raise Error("E0101", f"a {type(model).__name__} has no known order of layers", hint=hint)
@@ -111,10 +113,10 @@ def _module(model: nn.Module, name: str) -> nn.Module:
 
 
 def _spliced(name: str, module: nn.Module) -> Iterator[Layer]:
-    """Yield the layers of a module: members, where all that it does is hold them."""
+    """Yield the layers of a module: members, where all that it does is hold them; one with hooks stays whole, so that they are called."""
     if isinstance(module, Part):
         yield from layers_of(module)
-    elif type(module) is nn.ModuleList or _is_chain(module):
+    elif type(module) is nn.ModuleList or (_is_chain(module) and not _has_hooks(module)):
         for member, inner in module.named_children():
             yield from _spliced(f"{name}.{member}" if name else member, inner)
     else:
@@ -124,6 +126,12 @@ def _spliced(name: str, module: nn.Module) -> Iterator[Layer]:
 def _is_chain(module: nn.Module) -> bool:
     """Return whether a module calls its members one after another: a Sequential, or a class of one that does nothing else."""
     return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+
+
+def _has_hooks(module: nn.Module) -> bool:
+    """Return whether something is called before or after the module."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return any(getattr(module, kind) for kind in kinds)
 
 
 def _put(root: nn.Module, name: str, module: nn.Module) -> None:

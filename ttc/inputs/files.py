@@ -7,11 +7,16 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from ttc.dialects.core.errors import Error, nearest, passed_over, warn
 from ttc.runtime.atomic_file import check_replaceable, replacing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 STDOUT = Path("-")
 """The path that stands for standard output where a command can write there."""
@@ -68,6 +73,18 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file whole or not at all.  Raises E0103."""
     with replacing(path) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(data)
+
+
+def npz_of(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return an .npz file of arrays by any names; `numpy.savez` takes none that one of its parameters has, such as `file`."""
+    from numpy.lib.format import write_array
+
+    stream = BytesIO()
+    with ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                write_array(member, array, allow_pickle=False)
+    return stream.getvalue()
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -25,8 +25,9 @@ from ttc.train.weights import ModuleWeights
 
 LOSS_SCALE = "loss_scale.scale"
 """The name of the state by which the accumulated gradients are too large."""
-Build = Callable[[Any, tuple[Any, ...] | None], "Trains"]
-"""Compiles the model with an optimizer for example inputs of a microbatch; None: for shapes that it has itself."""
+Build = Callable[[Any, tuple[Any, ...] | None, bool], "Trains"]
+"""Compiles the model with an optimizer, for example inputs of a microbatch (None: for shapes that it has itself), and for targets that are
+numbers of floating point, or not."""
 
 
 class TrainingExecutor(CompiledByCalls[Trains]):
@@ -75,6 +76,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         self._replicas: Trains | None = None
         self._numbers = Numbers()
         self._examples: tuple[Any, ...] | None = None
+        self._floating: bool | None = None
         self._key: tuple[Any, ...] = ()
         self._inputs: dict[str, NDArray[Any]] | None = None
         self._accumulated = 0
@@ -300,6 +302,8 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         named = _named(values, [f"array {i}" for i in range(len(values))] if names is None else names)
         found, count = self._divided().fitted(named)
         fitted = list(found.values())
+        if self._floating is None:  # the first call says what targets are
+            self._floating = any(value.dtype.kind == "f" for value in fitted[len(fitted) - self._targets :])
         return fitted, self._for(fitted[: len(fitted) - self._targets], self._divided().of_call(count).pieces)
 
     def _for(self, inputs: list[NDArray[Any]], pieces: int) -> Updates:
@@ -324,7 +328,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         return self._replicas.first
 
     def _compiled(self) -> Trains:
-        return self._build(self._optimizer, self._examples)
+        return self._build(self._optimizer, self._examples, bool(self._floating))
 
     def _use(self, made: Trains) -> None:
         """Go on with these programs; parameters and states that there were before keep their values."""

@@ -67,6 +67,18 @@ def test_classes_of_chains() -> None:
         linearize(Doubled(nn.Linear(4, 2)))
 
 
+def test_a_container_with_hooks_stays_whole() -> None:
+    inner = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    inner.register_forward_hook(lambda _module, _args, output: output * 2)
+    model = nn.Sequential(nn.Linear(4, 4), inner)
+    chain, x = linearize(model), torch.ones(3, 4)
+    assert [layer.name for layer in layers_of(chain)] == ["0", "1"]
+    assert torch.equal(chain(x), model(x))
+    assert list(chain.state_dict()) == list(model.state_dict())
+    with pytest.raises(Error, match="the Sequential has hooks"):
+        linearize(inner)
+
+
 class Residual(nn.Module):
     def __init__(self, channels: int, stride: int) -> None:
         super().__init__()

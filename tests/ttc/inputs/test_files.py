@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ttc.dialects.core.errors import Error, TtcWarning
-from ttc.inputs.files import MAX_CONFIG_BYTES, read_config, require_folder, require_input, require_output, rules_table, write_bytes
+from ttc.inputs.files import MAX_CONFIG_BYTES, npz_of, read_config, require_folder, require_input, require_output, rules_table, write_bytes
 
 
 def code(call, *arguments) -> str:
@@ -81,3 +83,14 @@ def test_tables_of_others_beside_rules(tmp_path: Path) -> None:
     for text in ("[precison]\n", "x = 1\n[[precision]]\n"):
         path.write_text(text)
         assert code(rules_table, path, "precision", "precision") == "E0101"
+
+
+def test_arrays_of_any_names_are_one_bundle() -> None:
+    arrays = {"file": np.arange(3), "allow_pickle": np.float32(2).reshape(()), "a/b.weight": np.zeros((2, 0)), "": np.array([True])}
+    with np.load(io.BytesIO(npz_of(arrays))) as found:
+        assert list(found) == list(arrays)
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array, strict=True)
+    assert npz_of(arrays) == npz_of(arrays)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        npz_of({"x": np.array([{}])})

@@ -348,3 +348,22 @@ def test_an_option_that_is_not_there_is_refused_before_the_first_call(options: d
         ttc.training(torch.nn.Linear(3, 2), loss="mse", optimizer="sgd", target="host", **options)
     assert caught.value.code == "E0101"
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_cross_entropy_takes_probabilities_as_pytorch_does(staged: bool) -> None:
+    model, (x, _) = network(), rows()
+    target = torch.rand(ROWS, CLASSES, generator=torch.Generator().manual_seed(2)).softmax(1)
+    loss = torch.nn.CrossEntropyLoss(weight=torch.tensor([0.5, 1.0, 2.0]), label_smoothing=0.1)
+    expected = copy.deepcopy(model)
+    wanted = loss(expected(x), target)
+    wanted.backward()
+    torch.optim.SGD(expected.parameters(), lr=0.1).step()
+    where: dict[str, Any] = {"devices": ["host"] * 2, "plan": {"0": 0, "2": 1}} if staged else {"target": "host"}
+    with ttc.training(model, loss=loss, optimizer="sgd:lr=0.1", accumulate=2, **where) as executor:
+        _, found = executor(x, target)
+        executor.pull_weights()
+        with pytest.raises(Error, match="float32"):
+            executor(x, torch.zeros(ROWS, dtype=torch.int64))
+    assert_same(model, expected)
+    assert float(found) == pytest.approx(float(wanted), rel=1e-5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from ttc.dialects.netlist.buda.work.depthwise import diagonal_tiles
 from ttc.dialects.netlist.model import Netlist
 from ttc.exporters.buda.canonical import padded
 from ttc.exporters.buda.export import Exported
+from ttc.inputs.files import npz_of
 from ttc.runtime.program import Program
 
 NO_INDEX = 0xFFFFFFFF
@@ -21,9 +21,7 @@ NO_INDEX = 0xFFFFFFFF
 
 def bundle_of(exported: Exported, program: Program) -> bytes:
     """Return an .npz file of the entries of all rams that the host fills, by queue."""
-    stream = BytesIO()
-    np.savez(stream, allow_pickle=False, **held_values(exported, program.netlist, tensors_of(program)))  # pyright: ignore[reportArgumentType]
-    return stream.getvalue()
+    return npz_of(held_values(exported, program.netlist, tensors_of(program)))
 
 
 def tensors_of(program: Program) -> dict[str, NDArray]:
