@@ -143,4 +143,4 @@ def _say(console: Console, run: TrainingRun, lines: list[LogLine]) -> None:
         mean, last = sum(line.loss for line in part) / len(part), part[-1]
         cells = ["-" if value is None else value for value in (last.validation_loss, last.accuracy)]
         rows.append([epoch, last.update, mean, last.learning_rate, *cells, time_text(last.seconds)])
-    console.table(["epoch", "updates", "loss", "learning rate", "validation loss", "accuracy", "time"], rows)
+    console.table(["epoch", "updates", "loss", "lr", "validation loss", "accuracy", "time"], rows)  # fits 80 columns
