@@ -75,6 +75,11 @@ class View:
         return prod(self.shape)
 
     @property
+    def distinct_bytes(self) -> int:
+        """Bytes of the elements, repeated ones counted once."""
+        return prod(size for size, stride in zip(self.shape, self.strides, strict=True) if stride) * self.item_bytes
+
+    @property
     def is_constant(self) -> bool:
         return self.buffer.place is Place.CONSTANT
 

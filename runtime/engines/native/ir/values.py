@@ -96,6 +96,10 @@ class Value:
         """Return whether two values differ; NaN differs from everything."""
         return self.f.compared("!=", self, other)
 
+    def is_within(self, size: Value) -> Value:
+        """Return whether an index is at least 0 and less than a size, by one comparison: without a sign, a negative one is large."""
+        return self.f.converted(self, "u64") < self.f.converted(size, "u64")
+
 
 @dataclass(frozen=True, slots=True)
 class LocalVariable:

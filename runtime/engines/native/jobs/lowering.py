@@ -165,6 +165,13 @@ class Lowering(JobBuilder):
             return view
         return copied(self, view)
 
+    def reshaped(self, view: View, shape: tuple[int, ...]) -> View:
+        """Return a view in another shape, copied if its elements lie otherwise.  Raises NotTaken if there are none."""
+        found = view.reshaped(shape) or self.densified(view).reshaped(shape)
+        if found is None:
+            raise NotTaken("no elements")
+        return found
+
     def _narrowed(self, region: Region) -> Region:
         """Return the region with its result held as those that read it like it best."""
         return packed(region, self._integers.storages[self.node.results[0]]) if self._integers and self.is_narrowed else region

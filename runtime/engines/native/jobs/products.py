@@ -289,7 +289,7 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     row_blocks, panel_count = -(-rows // kernel.block.rows), kernel.block.panels(panels.columns)
     flops = 2 * rows * panels.columns * panels.depth
     tensors = (w for name, w in words.items() if isinstance(w, View) and name not in ("b", "source"))
-    moved = panels.element_bytes * count + sum(map(_bytes, tensors))
+    moved = panels.element_bytes * count + sum(x.distinct_bytes for x in tensors)
     task_flops = TASK_FLOPS if n.cpu.vector_bytes == 64 else TASK_FLOPS // 2
     wanted = max(1, min(max(flops // task_flops, moved // count // TASK_BYTES), -(-TASKS // count)))
     fetching = fetches_panels(n.cpu) and panels.element_bytes > _FETCHING_NEAR_BYTES
@@ -308,11 +308,6 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
         flops=flops * count,
         moved_bytes=moved,
     )
-
-
-def _bytes(view: View) -> int:
-    """Return the bytes of the elements of a view, repeated ones counted once."""
-    return prod(size for size, stride in zip(view.shape, view.strides, strict=True) if stride) * view.item_bytes
 
 
 def joined(dims: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

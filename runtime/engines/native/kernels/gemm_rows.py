@@ -194,18 +194,13 @@ def _emit_taps(f: Writer, words: Words, walk: Walk, table: AddressTable, r: Valu
     y_step, x_step = words["y_dilation"] * words["a_y"], words["x_dilation"] * words["a_x"]
     y, line, place = (f.variable(v) for v in (walk.y.get(), walk.corner.get(), f.at(table.taps, r, "ptr")))
     with f.loop(0, words["y_taps"]):
-        inside_y = _inside(y.get(), words["y_size"])
+        inside_y = y.get().is_within(words["y_size"])
         x, pixel = f.variable(walk.x.get()), f.variable(line.get())
         with f.loop(0, words["x_taps"]):
-            inside = inside_y & _inside(x.get(), words["x_size"])
+            inside = inside_y & x.get().is_within(words["x_size"])
             f.store(f.select(inside, pixel.get(), table.zeros), place.get())
             place.set(f.at(place.get(), table.rows, "ptr"))
             x.set(x.get() + words["x_dilation"])
             pixel.set(f.at(pixel.get(), x_step, "i8"))
         y.set(y.get() + words["y_dilation"])
         line.set(f.at(line.get(), y_step, "i8"))
-
-
-def _inside(index: Value, size: Value) -> Value:
-    f = index.f
-    return f.converted(index, "u64") < f.converted(size, "u64")

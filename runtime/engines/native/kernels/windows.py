@@ -182,7 +182,7 @@ def emit_table(f: Writer, words: Words, block: WindowBlock, bases: tuple[Value, 
     inside = (left >= 0) & (left + columns[-1] < width)
     with f.loop(0, block.taps[0]) as i:
         y = top + i * words["y_dilation"]
-        row_inside = _inside(y, words["y_size"])
+        row_inside = y.is_within(words["y_size"])
         line = f.at(image, y * words["source_y"] + left * step, "i8")
         entries = f.at(table, i * len(columns), "ptr")
         with f.choice(row_inside & inside) as (whole, part):
@@ -191,7 +191,7 @@ def emit_table(f: Writer, words: Words, block: WindowBlock, bases: tuple[Value, 
                     f.store(f.at(line, step * column, "i8"), f.at(entries, k, "ptr"))
             with part:
                 for k, column in enumerate(columns):
-                    known = row_inside & _inside(left + column, width)
+                    known = row_inside & (left + column).is_within(width)
                     f.store(f.select(known, f.at(line, step * column, "i8"), neutral), f.at(entries, k, "ptr"))
 
 
@@ -216,8 +216,3 @@ def emit_elements(f: Writer, block: WindowBlock, source: Storage, table: Value, 
     else:
         with f.loop(0, block.taps[0]) as i:
             emit_row(i)
-
-
-def _inside(index: Value, size: Value) -> Value:
-    f = index.f
-    return f.converted(index, "u64") < f.converted(size, "u64")

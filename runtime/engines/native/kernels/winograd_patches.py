@@ -92,7 +92,7 @@ class WinogradTiles:
         place, size = self.place(words, tile), self.patch
         image = f.at(words.pointer("a"), place["image"] * words["a_image"], "i8")
         corner = {axis: place[axis] - words[f"{axis}_before"] for axis in ("y", "x")}
-        inside = [_inside(corner[axis], words[f"{axis}_size"] - (size - 1)) for axis in ("y", "x")]
+        inside = [corner[axis].is_within(words[f"{axis}_size"] - (size - 1)) for axis in ("y", "x")]
         down, across = words["a_y"], words["a_x"]
         pixels = f.at(f.scratch, words["channels"] * 4, "i8")
         with f.choice(inside[0] & inside[1]) as (inner, border):
@@ -154,10 +154,5 @@ class WinogradPatches(JobKernel):
 def pixel_address(f: Writer, words: Words, zeros: Value, image: Value, place: dict[str, Value], tap: tuple[Value, Value]) -> Value:
     """Return the address of the pixel that a tap of the window at `place` meets, or of zeros."""
     y, x = (place[axis] + offset - words[f"{axis}_before"] for axis, offset in zip(("y", "x"), tap, strict=True))
-    inside = _inside(y, words["y_size"]) & _inside(x, words["x_size"])
+    inside = y.is_within(words["y_size"]) & x.is_within(words["x_size"])
     return f.select(inside, f.at(image, y * words["a_y"] + x * words["a_x"], "i8"), zeros)
-
-
-def _inside(index: Value, size: Value) -> Value:
-    f = index.f
-    return f.converted(index, "u64") < f.converted(size, "u64")

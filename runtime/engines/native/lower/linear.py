@@ -62,20 +62,13 @@ def _side_by_side(n: Lowering, a: View) -> View:
     """[..., z, rows, depth] -> [..., rows, z * depth]."""
     *batch, z, rows, depth = a.shape
     axes = range(len(batch))
-    return _reshaped(n, a.permuted([*axes, len(batch) + 1, len(batch), len(batch) + 2]), (*batch, rows, z * depth))
+    return n.reshaped(a.permuted([*axes, len(batch) + 1, len(batch), len(batch) + 2]), (*batch, rows, z * depth))
 
 
 def _on_top(n: Lowering, b: View) -> View:
     """[..., z, depth, columns] -> [..., z * depth, columns]."""
     *batch, z, depth, columns = b.shape
-    return _reshaped(n, b, (*batch, z * depth, columns))
-
-
-def _reshaped(n: Lowering, view: View, shape: tuple[int, ...]) -> View:
-    found = view.reshaped(shape) or n.densified(view).reshaped(shape)
-    if found is None:
-        raise NotTaken("no elements")
-    return found
+    return n.reshaped(b, (*batch, z * depth, columns))
 
 
 def _rows(a: View, b: View) -> int:

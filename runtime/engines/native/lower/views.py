@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
@@ -34,7 +33,7 @@ def hslice(n: Lowering) -> None:
     """Lower tile.hslice as a view: [..., s, n * d] -> [..., n, s, d]."""
     n.only("n")
     x, (*lead, heads, rows, columns) = n.operand(0), n.result_shape()
-    split = _split(n, x, (*lead[: len(x.shape) - 2], rows, heads, columns))
+    split = n.reshaped(x, (*lead[: len(x.shape) - 2], rows, heads, columns))
     n.alias(split.permuted([*range(len(lead)), len(lead) + 1, len(lead), len(lead) + 2]))
 
 
@@ -45,7 +44,7 @@ def hstack(n: Lowering) -> None:
     x = n.operand(0)
     lead = len(x.shape) - 3
     moved = x.permuted([*range(lead), lead + 1, lead, lead + 2])
-    n.alias(_split(n, moved, n.result_shape()))
+    n.alias(n.reshaped(moved, n.result_shape()))
 
 
 @LOWERINGS.rule("slice")
@@ -96,10 +95,3 @@ def _same(n: Lowering) -> None:
     if x.storage != storage and not (x.storage in FLOATS and storage in FLOATS):
         raise NotTaken(f"{x.storage} into {storage}")
     n.alias(x)
-
-
-def _split(n: Lowering, x: View, shape: tuple[int, ...]) -> View:
-    found = x.reshaped(shape) or n.densified(x).reshaped(shape)
-    if found is None:
-        raise NotTaken("no elements")
-    return found

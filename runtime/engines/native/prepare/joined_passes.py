@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import prod
 
 from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
@@ -197,13 +196,8 @@ def _joined(group: Sequence[Step | _Pass]) -> Step:
         replace(node, parts=tuple(part for each in (node, *others) for part in (each.parts or (each,)))),
         finest.job.chunk,
         flops=sum(part.job.flops for part in parts),
-        moved_bytes=sum(_bytes(view) for view in views.values()),
+        moved_bytes=sum(view.distinct_bytes for view in views.values()),
     )
-
-
-def _bytes(view: View) -> int:
-    """Return the bytes of the elements of a view, repeated ones counted once."""
-    return prod(size for size, stride in zip(view.shape, view.strides, strict=True) if stride) * view.item_bytes
 
 
 def _job_numbers(steps: Sequence[Step], numbers: Sequence[int]) -> dict[int, int]:
