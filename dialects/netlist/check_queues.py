@@ -13,6 +13,7 @@ from ttc.dialects.netlist.check_graphs import check_blocking
 from ttc.dialects.netlist.check_work import check_function, type_problem
 from ttc.dialects.netlist.links import links_from
 from ttc.dialects.netlist.model import Chip, Graph, Host, Netlist, Queue
+from ttc.dialects.netlist.occupancy import ALWAYS
 from ttc.dialects.netlist.sizes import queue_buffer_bytes, tile_shape
 from ttc.dialects.netlist.violations import Findings
 
@@ -24,7 +25,6 @@ STORED = ("state", "parameter", "constant")
 HOST_BYTES = 1 << 48
 KEPT = (*STORED, "stash")
 """Kinds that hold their values between runs."""
-ALWAYS = (0, 1 << 62)
 
 
 def check_queues(netlist: Netlist, found: Findings) -> None:

@@ -340,3 +340,7 @@ class Netlist:
     programs: dict[str, Program] = field(default_factory=dict)
     positions: Literal["order", "pointers"] = "order"
     settings: Settings = ()
+
+    def read_by(self, graph: Graph) -> dict[str, None]:
+        """Return the names of the queues that ops of a graph read, each once, in the order of the first reads."""
+        return dict.fromkeys(name for op in graph.ops for name in op.inputs if name in self.queues)

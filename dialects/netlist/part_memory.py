@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ttc.dialects.netlist.check_programs import InstructionWalk, needed_epochs
-from ttc.dialects.netlist.check_queues import ALWAYS, Range, overlaps
+from ttc.dialects.netlist.check_queues import Range, overlaps
 from ttc.dialects.netlist.model import Netlist, Queue
-from ttc.dialects.netlist.occupancy import align
+from ttc.dialects.netlist.occupancy import ALWAYS, align
 
 Place = tuple[str, int, int]
 """A memory, a chip (0 for the host's memory), a channel."""
@@ -34,8 +34,7 @@ def _spans(part: Netlist, walks: Sequence[InstructionWalk]) -> dict[str, tuple[i
     for walk in walks:
         uses: dict[str, list[int]] = defaultdict(list)
         for epoch, (graph, _) in enumerate(walk.epochs):
-            read = dict.fromkeys(name for op in graph.ops for name in op.inputs if name in part.queues)
-            for name in (*read, *(queue for _, queue in graph.writes)):
+            for name in (*part.read_by(graph), *(queue for _, queue in graph.writes)):
                 uses[name].append(epoch)
         for name, epochs in uses.items():
             first, last = needed_epochs(part.queues[name].kind, epochs, walk)

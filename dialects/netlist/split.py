@@ -78,10 +78,6 @@ def split(netlist: Netlist, tensors: Mapping[str, Collection[str]]) -> NetlistSp
 # ---- where things go -------------------------------------------------------------------------------------------------------------------
 
 
-def _reads(graph: Graph, netlist: Netlist) -> dict[str, None]:
-    return dict.fromkeys(name for op in graph.ops for name in op.inputs if name in netlist.queues)
-
-
 def _homes(netlist: Netlist) -> dict[str, int]:
     """Return the chip that each executed graph goes with."""
     homes: dict[str, int] = {}
@@ -93,7 +89,7 @@ def _homes(netlist: Netlist) -> dict[str, int]:
             graph = netlist.graphs[name]
             if name not in homes:
                 free = bool(on_device) and any(isinstance(op.place, Host) for op in graph.ops)
-                reads = _reads(graph, netlist)
+                reads = netlist.read_by(graph)
                 givers = [places[queue] for places in (filled, earlier) for queue in reads if queue in places]
                 own = graph.chip if graph.chip in on_device or not free else min(on_device)
                 homes[name] = max(givers)[1] if free and givers else own
@@ -112,7 +108,7 @@ class _Uses:
         for name, chip in homes.items():
             graph = netlist.graphs[name]
             self.filled |= {queue: chip for _, queue in graph.writes}
-            for queue in _reads(graph, netlist):
+            for queue in netlist.read_by(graph):
                 self.read.setdefault(queue, {})[chip] = None
 
     def joints(self) -> tuple[Joint, ...]:
@@ -177,7 +173,7 @@ def _check_order(netlist: Netlist, homes: Mapping[str, int], joints: tuple[Joint
     for program in netlist.programs.values():
         graphs = [netlist.graphs[name] for name in executed_graphs(program)]
         written = {queue for graph in graphs for _, queue in graph.writes}
-        read = {(queue, homes[graph.name]) for graph in graphs for queue in _reads(graph, netlist)}
+        read = {(queue, homes[graph.name]) for graph in graphs for queue in netlist.read_by(graph)}
         waiting: dict[int, set[int]] = {}
         for joint in joints:
             if joint.queue in written and (joint.queue, joint.target) in read:
@@ -249,7 +245,7 @@ class _Part:
         """Return the part, its memory in order."""
         programs = {name: self._program(program) for name, program in self._netlist.programs.items()}
         programs = {name: program for name, program in programs.items() if executed_graphs(program)}
-        used = {name: None for graph in self._graphs.values() for name in _reads(graph, self._netlist)}
+        used = {name: None for graph in self._graphs.values() for name in self._netlist.read_by(graph)}
         used |= {queue: None for graph in self._graphs.values() for _, queue in graph.writes}
         used |= dict.fromkeys(a.queue for program in programs.values() for a in (*program.arguments, *program.results))
         queues = {name: self._queue(queue) for name, queue in self._netlist.queues.items() if name in used}
@@ -262,7 +258,7 @@ class _Part:
         they fill.
         """
         graphs = {name: self._graphs[name] for name in executed_graphs(program) if name in self._graphs}
-        reads = dict.fromkeys(queue for graph in graphs.values() for queue in _reads(graph, self._netlist))
+        reads = dict.fromkeys(queue for graph in graphs.values() for queue in self._netlist.read_by(graph))
         writes = dict.fromkeys(queue for graph in graphs.values() for _, queue in graph.writes)
         unread = [a.queue for a in program.arguments if a.queue not in self._uses.read]
         first = next(iter(executed_graphs(program)), None) in graphs
@@ -270,7 +266,7 @@ class _Part:
         results = [r for r in program.results if r.queue in writes]
         for queue, joint in self._given.items():
             if queue in reads:
-                readers = [graph for graph in graphs.values() if queue in _reads(graph, self._netlist)]
+                readers = [graph for graph in graphs.values() if queue in self._netlist.read_by(graph)]
                 arguments.append(self._argument(joint, "input", program, readers))
         for queue, joint in self._taken.items():
             if queue in writes:

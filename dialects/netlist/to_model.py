@@ -17,12 +17,11 @@ from ttc.dialects.core.ir.to_plain import plain_block, plain_type
 from ttc.dialects.netlist.check_queues import WRITTEN
 from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.codec import PlainValue, decode, encode
+from ttc.dialects.netlist.from_model import DEFAULTED
 from ttc.dialects.netlist.model import Graph, Host, Netlist, Op, Program, Queue
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, ProgramOp, QueueOp, ReadOp, ReceiveOp, WriteOp, chip_of, origin_of
 from ttc.dialects.netlist.replicas import replicated
 
-OPTIONAL = ("intermediate", "accumulate", "fidelity", "precision", "inner", "cycles", "rounding", "settings")
-"""Fields of an op that have a default."""
 QUEUE_FIELDS = ("entries", "location", "chip", "grid", "buffers", "buffer_bytes")
 """Fields of a queue that must be decided."""
 TYPES: dict[str, Any] = {
@@ -142,7 +141,7 @@ def _op(op: NetlistOp) -> Op:
         raise Error("E0609", "its place is not decided", where=where)
     if not isinstance(place, Host) and not op.buffers:
         raise Error("E0609", "its buffers are not decided", where=where)
-    given = {name: value for name in OPTIONAL if (value := op.get(name)) is not None}
+    given = {name: value for name in DEFAULTED if (value := op.get(name)) is not None}
     return Op(
         name=op.sym,
         type=op.type,

@@ -153,17 +153,13 @@ class RemembersPlans(Protocol):
 
 def bound_queues(graph: Graph, netlist: Netlist) -> tuple[str, ...]:
     """Return queues that the graph reads and that change between runs, in the order of first use."""
-    names = _read_queues(graph, netlist)
+    names = netlist.read_by(graph)
     return tuple(name for name in names if netlist.queues[name].kind not in HELD)
 
 
 def held_keys(graph: Graph, netlist: Netlist) -> frozenset[str]:
     """Return keys of the constants that the graph reads: through queues, or inside the work of its ops."""
-    queues = [netlist.queues[name] for name in _read_queues(graph, netlist)]
+    queues = [netlist.queues[name] for name in netlist.read_by(graph)]
     keys = {queue.key for queue in queues if queue.kind in HELD and queue.key is not None}
     inner = {work.attrs.get("key") for op in graph.ops for work in op.work.works if work.op.startswith("ttc.")}
     return frozenset(keys | {key for key in inner if isinstance(key, str)})
-
-
-def _read_queues(graph: Graph, netlist: Netlist) -> dict[str, None]:
-    return dict.fromkeys(name for op in graph.ops for name in op.inputs if name in netlist.queues)

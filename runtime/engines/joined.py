@@ -50,7 +50,7 @@ def _inner(graphs: Sequence[Graph], netlist: Netlist, results: set[str]) -> dict
     inner: dict[str, str] = {}
     written: set[str] = set()
     for graph in graphs:
-        read = {name for op in graph.ops for name in op.inputs if name in netlist.queues}
+        read = netlist.read_by(graph).keys()
         for name in read & written:
             queue = netlist.queues[name]
             plain = queue.kind == "edge" and queue.type == "queue" and queue.view is None and queue.alias is None
