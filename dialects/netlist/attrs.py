@@ -15,7 +15,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import attribute, parse_value, plain, value_text
+from ttc.dialects.core.ir.attributes import attribute, parse_entry, parse_value, plain, value_text
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist.codec import decode, default_of, stored_fields
 
@@ -39,7 +39,7 @@ class RecordAttr(Data[Any]):
         raw: dict[str, Any] = {f.name: None for f in stored_fields(cls.KIND) if f.default is MISSING and "None" in str(f.type)}
         given: dict[str, Any] = {}
         if parser.parse_optional_punctuation("<") is not None:
-            for name, value in parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: _entry(parser)):
+            for name, value in parser.parse_comma_separated_list(parser.Delimiter.NONE, lambda: parse_entry(parser)):
                 if name in given:
                     parser.raise_error(f"'{name}' is given twice")
                 given[name] = value
@@ -48,12 +48,6 @@ class RecordAttr(Data[Any]):
             return decode(cls.KIND, raw | given, cls.name)
         except Error as error:
             parser.raise_error(f"{error.where}: {error.message}")
-
-
-def _entry(parser: AttrParser) -> tuple[str, Any]:
-    name = parser.parse_identifier()
-    parser.parse_punctuation("=")
-    return name, parse_value(parser)
 
 
 @irdl_attr_definition

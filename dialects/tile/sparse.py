@@ -6,9 +6,6 @@ from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def,
 
 from ttc.dialects.tile.base import TILE, TileOp
 
-MAX_STEP = 1 << 31
-"""The largest magnitude of a number in the attributes of a selection."""
-
 
 @irdl_op_definition
 class SparseMatmulOp(TileOp):

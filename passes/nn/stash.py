@@ -15,6 +15,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.flops import flops_of
 from ttc.dialects.nn.gradients.maker import PREFIX
+from ttc.passes.nn.match import size_bytes
 
 MARK = "recompute."
 """What a source name begins with of ops that are always computed again."""
@@ -25,12 +26,6 @@ VIEWS = ("nn.reshape", "nn.identity")
 def is_marked(op: Operation) -> bool:
     """Return whether the user wants an op computed again."""
     return any(name.startswith(MARK) for name in source_names(op.location))
-
-
-def size_of(value: SSAValue) -> int:
-    """Return the bytes of a tensor of known shape."""
-    spec = spec_of(value.type)
-    return spec.elements * spec.dtype.itemsize
 
 
 @record(eq=False)
@@ -124,7 +119,7 @@ class Stash:
                 continue
             spans[origin] = max(spans.get(origin, 0), *uses)
         for value, end in spans.items():
-            size = size_of(value) if spec_of(value.type).is_static else 0
+            size = size_bytes(value) if spec_of(value.type).is_static else 0
             begin = self._place[value.owner] if isinstance(value.owner, Operation) else 0
             changes[begin] = changes.get(begin, 0) + size
             changes[end + 1] = changes.get(end + 1, 0) - size

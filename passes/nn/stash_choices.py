@@ -10,8 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.flops import flops_of
+from ttc.passes.nn.match import size_bytes
 from ttc.passes.nn.min_cut import FlowGraph
-from ttc.passes.nn.stash import VIEWS, Choice, Stash, size_of
+from ttc.passes.nn.stash import VIEWS, Choice, Stash
 
 STEPS = 24
 """How many prices of a byte, and sizes of segments, are tried."""
@@ -98,7 +99,7 @@ def _price_of(stash: Stash, op: Operation, value: SSAValue, price: float) -> flo
     users = {use.operation for use in value.uses if stash.is_forward(use.operation)}
     if op in stash.marked and (not users or not users.isdisjoint(stash.marked)):
         return math.inf
-    return max(price, LEAST) * size_of(value)
+    return max(price, LEAST) * size_bytes(value)
 
 
 def by_segments(stash: Stash) -> Choice:
@@ -123,7 +124,7 @@ def _needed_ops(stash: Stash) -> list[Operation]:
 
 def _sizes(stash: Stash, ops: Sequence[Operation]) -> list[int]:
     """Return bytes of segments that are tried: from the largest op to all together."""
-    sizes = [sum(size_of(y) for y in op.results) for op in ops]
+    sizes = [sum(size_bytes(y) for y in op.results) for op in ops]
     if not sizes:
         return []
     least, most = max(1, *sizes), max(1, sum(sizes))
@@ -137,12 +138,12 @@ def _cuts(stash: Stash, ops: Sequence[Operation], size: int) -> set[SSAValue]:
     begin, held = 0, 0
     place = 0
     while place < len(ops):
-        held += sum(size_of(y) for y in ops[place].results)
+        held += sum(size_bytes(y) for y in ops[place].results)
         if held <= size or place == begin:
             place += 1
             continue
         middle = begin + (place - begin) // 2
-        cut = min(range(max(middle, begin + 1), place + 1), key=lambda i: sum(map(size_of, crossing[i])))
+        cut = min(range(max(middle, begin + 1), place + 1), key=lambda i: sum(map(size_bytes, crossing[i])))
         kept |= crossing[cut]
         begin = place = cut
         held = 0

@@ -26,7 +26,7 @@ from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import FLOAT, FLOATS, STRS, attribute, parse_value, plain, value_text
+from ttc.dialects.core.ir.attributes import FLOAT, FLOATS, STRS, attribute, parse_entry, plain, value_text
 from ttc.dialects.core.ir.locations import source_names, where
 from ttc.dialects.core.ir.printing import ModulePrinter
 from ttc.dialects.core.ir.segments import SEGMENTS, read_segments, segment_sizes, segments_attribute
@@ -223,7 +223,7 @@ class TtcOp(IRDLOperation):
         unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_operand(parser))
         _require_operands(parser, cls, unresolved)
         attrs: dict[str, Any] = {}
-        for name, value in parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: _parse_entry(parser)) or ():
+        for name, value in parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_entry(parser)) or ():
             if name in attrs:
                 parser.raise_error(f"attribute '{name}' is given twice")
             attrs[name] = value
@@ -261,12 +261,6 @@ def _parse_operand(parser: Parser) -> Any:
     if parser.parse_optional_keyword("_") is not None:
         return None
     return parser.parse_unresolved_operand()
-
-
-def _parse_entry(parser: Parser) -> tuple[str, Any]:
-    name = parser.parse_identifier()
-    parser.parse_punctuation("=")
-    return name, parse_value(parser)
 
 
 def append(block: Block, op: TtcOp) -> None:

@@ -248,3 +248,10 @@ def parse_value(parser: AttrParser) -> Any:
         return text
     type_ = parser.parse_optional_type()
     return plain(type_ if type_ is not None else parser.parse_attribute())
+
+
+def parse_entry(parser: AttrParser) -> tuple[str, Any]:
+    """Parse a name and its value, `row = 0`."""
+    name = parser.parse_identifier()
+    parser.parse_punctuation("=")
+    return name, parse_value(parser)

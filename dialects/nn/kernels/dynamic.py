@@ -20,7 +20,7 @@ def dynamic_reshape(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> ND
     if min(wanted, default=0) < -1:
         raise Error("E0802", f"sizes {wanted} are no shape")
     try:
-        return _announced(np.reshape(x, wanted), sizes)
+        return require_announced(np.reshape(x, wanted), sizes)
     except ValueError:
         raise Error("E0802", f"{x.size} elements do not fill shape {wanted}") from None
 
@@ -35,7 +35,7 @@ def dynamic_expand(x: NDArray, shape: NDArray, *, sizes: tuple[int, ...]) -> NDA
         raise Error("E0802", f"a tensor of shape {list(x.shape)} does not broadcast with {wanted}") from None
     if prod(full) > _MAX_ELEMENTS:
         raise Error("E0802", f"{prod(full)} elements are too many")
-    return _announced(np.broadcast_to(x, full), sizes)
+    return require_announced(np.broadcast_to(x, full), sizes)
 
 
 @KERNELS.rule("dynamic_slice")
@@ -49,7 +49,8 @@ def dynamic_slice(x: NDArray, starts: NDArray, ends: NDArray, steps: NDArray, *,
     return x[tuple(parts)]
 
 
-def _announced(y: NDArray, sizes: tuple[int, ...]) -> NDArray:
+def require_announced(y: NDArray, sizes: tuple[int, ...]) -> NDArray:
+    """Return a result whose shape is as announced, -1 standing for any size.  Raises E0802 for any other."""
     if y.ndim != len(sizes) or any(s not in (-1, n) for s, n in zip(sizes, y.shape, strict=True)):
         raise Error("E0802", f"a result has shape {list(y.shape)} where {list(sizes)} is announced")
     return y

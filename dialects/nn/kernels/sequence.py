@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.kernels import KERNELS
+from ttc.dialects.nn.kernels.dynamic import require_announced
 
 
 @KERNELS.rule("sequence_insert")
@@ -31,7 +32,7 @@ def sequence_erase(flat: NDArray, sizes: NDArray, position: NDArray | None = Non
 @KERNELS.rule("sequence_at")
 def sequence_at(flat: NDArray, sizes: NDArray, position: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     """Return the tensor at the position."""
-    return _announced(_tensor(flat, sizes, _starts(flat, sizes), _place(position, len(sizes))), shape)
+    return require_announced(_tensor(flat, sizes, _starts(flat, sizes), _place(position, len(sizes))), shape)
 
 
 @KERNELS.rule("sequence_join")
@@ -40,7 +41,7 @@ def sequence_join(flat: NDArray, sizes: NDArray, *, axis: int, stacked: bool, sh
     starts = _starts(flat, sizes)
     tensors = [_tensor(flat, sizes, starts, at) for at in range(len(sizes))]
     try:
-        return _announced(np.stack(tensors, axis) if stacked else np.concatenate(tensors, axis), shape)
+        return require_announced(np.stack(tensors, axis) if stacked else np.concatenate(tensors, axis), shape)
     except ValueError:
         raise Error("E0802", f"{len(tensors)} tensors of a sequence cannot be joined") from None
 
@@ -63,9 +64,3 @@ def _place(position: NDArray, length: int, ends: int = 0) -> int:
     if not 0 <= at < length + ends:
         raise Error("E0802", f"position {position.item()} is outside a sequence of {length}")
     return at
-
-
-def _announced(y: NDArray, shape: tuple[int, ...]) -> NDArray:
-    if y.ndim != len(shape) or any(s not in (-1, n) for s, n in zip(shape, y.shape, strict=True)):
-        raise Error("E0802", f"a result has shape {list(y.shape)} where {list(shape)} is announced")
-    return y
