@@ -7,6 +7,7 @@ from math import prod
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.elementwise import prelu
 from ttc.importers.onnx.tables import MAPPINGS
 
 
@@ -55,10 +56,7 @@ def gelu_20(b: Builder, x: SSAValue, *, approximate: str = "none") -> SSAValue:
     return b.nn("gelu", x, approximate=approximate)
 
 
-@MAPPINGS.rule("PRelu-7")
-def p_relu_7(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
-    """Return x where it is not negative, else slope times x; slope broadcasts to x."""
-    return b.nn("where", b.nn("less", x, b.scalar(0, x)), b.nn("mul", x, slope), x)
+MAPPINGS.add("PRelu-7", prelu)
 
 
 @MAPPINGS.rule("Selu-6")

@@ -12,6 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import STORED_ONLY
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.elementwise import tan
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.onnx.tables import MAPPINGS
 from ttc.importers.onnx.tensors import DTYPES, type_name
@@ -67,9 +68,7 @@ def mod_10(b: Builder, dividend: SSAValue, divisor: SSAValue, *, fmod: int = 0) 
     return b.nn("mod", dividend, divisor, fmod=bool(fmod))
 
 
-@MAPPINGS.rule("Tan-7")
-def tan_7(b: Builder, x: SSAValue) -> SSAValue:
-    return b.nn("div", b.nn("sin", x), b.nn("cos", x))
+MAPPINGS.add("Tan-7", tan)
 
 
 @MAPPINGS.rule("IsInf-10")

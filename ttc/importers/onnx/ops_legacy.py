@@ -10,8 +10,9 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
 from ttc.dialects.core.shapes import axis_in
 from ttc.importers.common.builder import Builder
+from ttc.importers.common.elementwise import prelu
 from ttc.importers.common.unsupported import Unsupported
-from ttc.importers.onnx.ops_activation import p_relu_7, selu_6
+from ttc.importers.onnx.ops_activation import selu_6
 from ttc.importers.onnx.ops_elementwise import cast_6
 from ttc.importers.onnx.ops_index import pad_2
 from ttc.importers.onnx.ops_linear import gemm_7
@@ -68,7 +69,7 @@ def selu_1(b: Builder, x: SSAValue, *, alpha: float = 1.6732, gamma: float = 1.0
 @MAPPINGS.rule("PRelu-1")
 def p_relu_1(b: Builder, x: SSAValue, slope: SSAValue) -> SSAValue:
     """Map PRelu up to opset 6, whose slope is one number, or one a channel."""
-    return p_relu_7(b, x, slope if b.spec(slope).elements == 1 else _along(b, x, slope, 1))
+    return prelu(b, x, slope if b.spec(slope).elements == 1 else _along(b, x, slope, 1))
 
 
 @MAPPINGS.rule("Gemm-1")

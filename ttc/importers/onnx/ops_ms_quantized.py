@@ -20,6 +20,7 @@ from ttc.importers.onnx.ops_linear import mat_mul_1
 from ttc.importers.onnx.ops_ms_linear import channels_first as first_of
 from ttc.importers.onnx.ops_ms_linear import channels_last as last_of
 from ttc.importers.onnx.ops_quantization import (
+    centred,
     dequantize_linear_10,
     dynamic_quantize_linear_11,
     mat_mul_integer_10,
@@ -82,7 +83,7 @@ def dynamic_quantize_mat_mul_1(
 @MAPPINGS.rule("com.microsoft.MulInteger-1")
 def mul_integer_1(b: Builder, x: SSAValue, x_zero: SSAValue | None, y: SSAValue, y_zero: SSAValue | None = None) -> SSAValue:
     """Return (x - x_zero) (y - y_zero) in 32 bits."""
-    return b.nn("mul", *(_centred(b, v, zero) for v, zero in ((x, x_zero), (y, y_zero))))
+    return b.nn("mul", *(centred(b, v, zero) for v, zero in ((x, x_zero), (y, y_zero))))
 
 
 @MAPPINGS.rule("com.microsoft.ReduceSumInteger-1")
@@ -90,11 +91,6 @@ def reduce_sum_integer_1(b: Builder, x: SSAValue, *, axes: Ints, keepdims: int) 
     """Return the sum over axes, in integers of 32 bits."""
     wide = b.cast(x, np.dtype(np.uint32 if b.dtype(x).kind == "u" else np.int32))
     return b.nn("reduce_sum", wide, axes=tuple(axis_in(a, b.rank(x)) for a in axes), keepdims=bool(keepdims))
-
-
-def _centred(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
-    wide = b.cast(x, INT32)
-    return wide if zero is None else b.nn("sub", wide, b.cast(zero, INT32))
 
 
 def _row(b: Builder, value: SSAValue) -> SSAValue:

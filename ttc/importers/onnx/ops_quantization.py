@@ -126,7 +126,7 @@ def mat_mul_integer_10(b: Builder, x: SSAValue, w: SSAValue, x_zero: SSAValue | 
     """Return (x - x_zero) @ (w - w_zero) in int32; x_zero may be one a row, w_zero one a column."""
     if x_zero is not None and b.rank(x_zero) == 1:
         x_zero = b.reshape(x_zero, *b.shape(x_zero), 1)
-    return mat_mul_1(b, _centred(b, x, x_zero), _centred(b, w, w_zero))
+    return mat_mul_1(b, centred(b, x, x_zero), centred(b, w, w_zero))
 
 
 @MAPPINGS.rule("ConvInteger-10")
@@ -147,12 +147,12 @@ def conv_integer_10(
     """Convolve x - x_zero with w - w_zero in int32; w_zero may be one a filter."""
     if w_zero is not None and b.rank(w_zero) == 1:
         w_zero = b.reshape(w_zero, b.shape(w_zero)[0], *(1,) * (b.rank(w) - 1))
-    x, w = _centred(b, x, x_zero), _centred(b, w, w_zero)
+    x, w = centred(b, x, x_zero), centred(b, w, w_zero)
     return conv_1(b, x, w, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads, strides=strides)
 
 
-def _centred(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
-    """x - zero in int32."""
+def centred(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
+    """Return x - zero in int32."""
     wide = b.cast(x, INT32)
     return wide if zero is None else b.nn("sub", wide, b.cast(zero, INT32))
 

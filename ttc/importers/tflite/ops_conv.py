@@ -6,6 +6,7 @@ from math import prod
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
+from ttc.dialects.core.shapes import require_rank
 from ttc.importers.common import images
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.convolution import convolution, groups_of, lacking, transposed_convolution
@@ -29,7 +30,7 @@ def conv_2d(
     dilation_h_factor: int,
 ) -> SSAValue:
     """Convolve images with w[out, height, width, in / groups]."""
-    _require_rank(b, w, 4)
+    require_rank(b.shape(w), 4)
     w = b.moved(w, (1, 2, 3, 0))
     strides, dilations = (stride_h, stride_w), (dilation_h_factor, dilation_w_factor)
     pads = images.image_pads(b, x, b.shape(w)[:2], strides, dilations, padding)
@@ -50,7 +51,7 @@ def depthwise_conv_2d(
     dilation_h_factor: int,
 ) -> SSAValue:
     """Convolve images with w[1, height, width, in * multiplier]; the multiplier follows from its shape."""
-    _require_rank(b, w, 4)
+    require_rank(b.shape(w), 4)
     if b.shape(w)[0] != 1:
         raise Error("E0401", f"a depthwise filter is [1, height, width, c], not {b.spec(w)}")
     w = b.moved(w, (1, 2, 0, 3))
@@ -71,7 +72,7 @@ def transpose_conv(
     stride_h: int,
 ) -> SSAValue:
     """Convolve images, transposed, with w[out, height, width, in]."""
-    _require_rank(b, w, 4)
+    require_rank(b.shape(w), 4)
     sizes = b.ints(output_shape, "output shape")
     if len(sizes) != 4:
         raise Error("E0401", f"the output shape of images has 4 sizes, not {len(sizes)}")
@@ -82,8 +83,8 @@ def transpose_conv_bias(
     b: TfliteBuilder, x: SSAValue, w: SSAValue, bias: SSAValue, *, padding: str, stride_w: int, stride_h: int
 ) -> SSAValue:
     """Map MediaPipe's transposed convolution, whose result is as large as the windows reach.  w: [out, height, width, in]."""
-    _require_rank(b, x, 4)
-    _require_rank(b, w, 4)
+    require_rank(b.shape(x), 4)
+    require_rank(b.shape(w), 4)
     strides = stride_h, stride_w
     images.require_steps("strides", strides)
     last = [size - 1 for size in b.shape(x)[1:3]]
@@ -107,8 +108,8 @@ def conv_3d(
     dilation_h_factor: int,
 ) -> SSAValue:
     """Convolve x[n, depth, height, width, c] with w[depth, height, width, in / groups, out]."""
-    _require_rank(b, x, 5)
-    _require_rank(b, w, 5)
+    require_rank(b.shape(x), 5)
+    require_rank(b.shape(w), 5)
     window = _volume(b.shape(w)[:3], (stride_d, stride_h, stride_w), (dilation_d_factor, dilation_h_factor, dilation_w_factor))
     window = _padded(window, b.shape(x)[1:4], padding)
     y = convolution(b, _first(b, x), b.moved(w, (4, 3, 0, 1, 2)), bias, window, groups_of(b.shape(x)[4], b.shape(w)[3]))
@@ -131,8 +132,8 @@ def conv_3d_transpose(
     dilation_h_factor: int,
 ) -> SSAValue:
     """Convolve x[n, depth, height, width, c], transposed, with w[depth, height, width, out, in]."""
-    _require_rank(b, x, 5)
-    _require_rank(b, w, 5)
+    require_rank(b.shape(x), 5)
+    require_rank(b.shape(w), 5)
     sizes = b.ints(output_shape, "output shape")[1:4]
     window = _volume(b.shape(w)[:3], (stride_d, stride_h, stride_w), (dilation_d_factor, dilation_h_factor, dilation_w_factor))
     if len(sizes) != 3 or min(sizes) < 1:
@@ -165,7 +166,7 @@ def fully_connected(
     """Multiply by w[out, in]; x is cut into rows of `in` elements, which keep_num_dims puts back into its leading dimensions."""
     if weights_format != "DEFAULT":
         raise Unsupported(f"weights in format {weights_format}")
-    _require_rank(b, w, 2)
+    require_rank(b.shape(w), 2)
     outputs, inputs = b.shape(w)
     shape, count = b.shape(x), prod(b.shape(x))
     if inputs < 1 or count % inputs or (keep_num_dims and (not shape or shape[-1] != inputs)):
@@ -193,11 +194,6 @@ def l2_pool_2d(b: Builder, x: SSAValue, *, padding: str, stride_w: int, stride_h
 
 def _pool(b: Builder, op: str, x: SSAValue, padding: str, strides: tuple[int, int], kernel: tuple[int, int]) -> SSAValue:
     return images.pool(b, op, x, kernel, strides, images.image_pads(b, x, kernel, strides, (1, 1), padding))
-
-
-def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
-    if b.rank(x) != rank:
-        raise Error("E0401", f"needs rank {rank}, not {b.spec(x)}")
 
 
 def resize_bilinear(

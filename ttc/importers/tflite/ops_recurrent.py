@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.values import SSAValue
+from ttc.dialects.core.shapes import require_rank
 from ttc.importers.common.builder import Builder
 from ttc.importers.common.unsupported import Unsupported
 from ttc.importers.tflite.fused import activated
@@ -29,7 +30,7 @@ def unidirectional_sequence_lstm(
     """Compute an LSTM over x[n, t, i], or [t, n, i] if the time comes first."""
     if diagonal_recurrent_tensors:
         raise Unsupported("diagonal recurrent weights")
-    _require_rank(b, x, 3)
+    require_rank(b.shape(x), 3)
     steps = x if time_major else b.nn("transpose", x, perm=(1, 0, 2))
     y, h, c = _lstm(b, steps, operands, fused_activation_function, cell_clip, proj_clip)
     return (y if time_major else b.nn("transpose", y, perm=(1, 0, 2))), h, c
@@ -41,7 +42,7 @@ def lstm(
     """Compute one step of an LSTM over x[n, i]."""
     if kernel_type != "FULL" or len(b.outputs) != 1:
         raise Unsupported(f"kernel {kernel_type} with {len(b.outputs)} results")
-    _require_rank(b, x, 2)
+    require_rank(b.shape(x), 2)
     y, h, c = _lstm(b, b.reshape(x, 1, *b.shape(x)), operands, fused_activation_function, cell_clip, proj_clip)
     return b.reshape(y, *b.shape(y)[1:]), h, c
 
@@ -63,7 +64,7 @@ def bidirectional_sequence_lstm(
     given: list[Maybe] = [*operands, *(None,) * (47 - len(operands))]
     if any(v is not None for v in given[38:]):
         raise Unsupported("an auxiliary input")
-    _require_rank(b, x, 3)
+    require_rank(b.shape(x), 3)
     steps = x if time_major else b.nn("transpose", x, perm=(1, 0, 2))
     layers = [
         _lstm(b, steps, (*given[at : at + 17], *given[states : states + 2]), fused_activation_function, cell_clip, proj_clip, direction)
@@ -82,7 +83,7 @@ def bidirectional_sequence_rnn(
         raise Unsupported("an auxiliary input")
     if len(given) < 8:
         raise Error("E0203", f"two layers have 8 weights and states, not {len(given)}")
-    _require_rank(b, x, 3)
+    require_rank(b.shape(x), 3)
     steps = x if time_major else b.nn("transpose", x, perm=(1, 0, 2))
     layers: list[tuple[SSAValue, SSAValue]] = []
     for at, direction in ((0, "forward"), (4, "reverse")):
@@ -151,7 +152,7 @@ def _stacked(b: Builder, parts: list[Maybe]) -> SSAValue:
     for v in ordered:
         if v is None:
             raise Error("E0203", "a layer lacks weights of a gate")
-        _require_rank(b, v, 2)
+        require_rank(b.shape(v), 2)
     return _joined(b, ordered)
 
 
@@ -174,7 +175,7 @@ def _joined(b: Builder, parts: list[Maybe]) -> SSAValue:
 def _state(b: Builder, value: Maybe) -> SSAValue:
     if value is None:
         raise Error("E0203", "a layer lacks its state")
-    _require_rank(b, value, 2)
+    require_rank(b.shape(value), 2)
     return b.reshape(value, 1, *b.shape(value))
 
 
@@ -182,7 +183,7 @@ def unidirectional_sequence_rnn(
     b: Builder, x: SSAValue, w: SSAValue, r: SSAValue, bias: SSAValue, h: SSAValue, *, time_major: bool, fused_activation_function: str
 ) -> tuple[SSAValue, ...]:
     """Compute a recurrent layer over x[n, t, i], or [t, n, i] if the time comes first."""
-    _require_rank(b, x, 3)
+    require_rank(b.shape(x), 3)
     y, last = _rnn(b, x if time_major else b.nn("transpose", x, perm=(1, 0, 2)), w, r, bias, h, fused_activation_function)
     return (y if time_major else b.nn("transpose", y, perm=(1, 0, 2))), last
 
@@ -191,7 +192,7 @@ def rnn(
     b: Builder, x: SSAValue, w: SSAValue, r: SSAValue, bias: SSAValue, h: SSAValue, *, fused_activation_function: str
 ) -> tuple[SSAValue, ...]:
     """Compute one step of a recurrent layer over x[n, i]."""
-    _require_rank(b, x, 2)
+    require_rank(b.shape(x), 2)
     y, last = _rnn(b, b.reshape(x, 1, *b.shape(x)), w, r, bias, h, fused_activation_function)
     return b.reshape(y, *b.shape(y)[1:]), last
 
@@ -201,8 +202,8 @@ def _rnn(
 ) -> tuple[SSAValue, SSAValue]:
     if activation not in _ACTIVATIONS:
         raise Unsupported(f"activation {activation}")
-    _require_rank(b, w, 2)
-    _require_rank(b, r, 2)
+    require_rank(b.shape(w), 2)
+    require_rank(b.shape(r), 2)
     flat = b.nn("concat", bias, b.nn("expand", b.scalar(0, bias), shape=b.shape(bias)), axis=0)
     weights = (b.reshape(w, 1, *b.shape(w)), b.reshape(r, 1, *b.shape(r)), b.reshape(flat, 1, *b.shape(flat)))
     options = {"direction": direction, "activations": (_ACTIVATIONS[activation],), "alphas": (0.0,), "betas": (0.0,), "clip": NO_CLIP}
@@ -218,7 +219,7 @@ def svdf(
     filters.
     """
     for value in (x, features, times, state):
-        _require_rank(b, value, 2)
+        require_rank(b.shape(value), 2)
     n, (filters, steps) = b.shape(x)[0], b.shape(times)
     if rank < 1 or filters % rank or steps < 1 or b.shape(state) != (n, filters * steps):
         raise Error("E0401", f"{filters} filters over {steps} steps do not fit rank {rank} and state {b.spec(state)}")
@@ -229,11 +230,6 @@ def svdf(
     units = b.nn("reduce_sum", b.reshape(weighted, n, filters // rank, rank), axes=(2,), keepdims=False)
     y = units if bias is None else b.nn("add", units, bias)
     return activated(b, y, fused_activation_function), b.reshape(memory, n, filters * steps)
-
-
-def _require_rank(b: Builder, x: SSAValue, rank: int) -> None:
-    if b.rank(x) != rank:
-        raise Error("E0401", f"needs rank {rank}, not {b.spec(x)}")
 
 
 ROWS: Rows = {
