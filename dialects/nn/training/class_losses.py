@@ -51,7 +51,10 @@ class _ClassLoss(Loss):
         place = self._axis(b.spec(logs))
         ignored = b.nn("equal", target, b.constant(np.array(self.ignore_index), INT64))
         zero = b.scalar(0, logs)
-        safe = b.nn("where", ignored, b.constant(np.array(0), INT64), target)
+        none = b.constant(np.array(0), INT64)
+        counted = b.nn("where", ignored, none, target)
+        beyond = b.constant(np.array(b.shape(logs)[place]), INT64)  # so that a negative one is an error, and not a class from the end
+        safe = b.nn("where", b.nn("less", counted, none), beyond, counted)
         sizes = b.shape(safe)
         at = b.reshape(safe, *sizes[:place], 1, *sizes[place:])
         found = b.reshape(b.nn("gather_elements", logs, at, axis=place), *sizes)

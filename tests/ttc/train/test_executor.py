@@ -367,3 +367,16 @@ def test_cross_entropy_takes_probabilities_as_pytorch_does(staged: bool) -> None
             executor(x, torch.zeros(ROWS, dtype=torch.int64))
     assert_same(model, expected)
     assert float(found) == pytest.approx(float(wanted), rel=1e-5)
+
+
+@pytest.mark.parametrize("label", [-1, CLASSES])
+def test_a_label_that_is_no_class_is_an_error_and_changes_nothing(trained: tuple[Any, TrainingExecutor], label: int) -> None:
+    _, executor = trained
+    x, target = rows()
+    target[2] = label
+    before = executor.state_dict()
+    with pytest.raises(Error, match=f"index 3 is outside a dimension of {CLASSES}") as raised:
+        executor(x, target)
+    assert raised.value.code == "E0802"
+    for name, value in executor.state_dict().items():
+        assert torch.equal(value, before[name])
