@@ -44,7 +44,7 @@ class TrainingPlan:
     clip_value: float | None = None
     loss_scale: float | None = None
     batch_norm: str = "batch"
-    recompute: str = "none"
+    recompute: str = "auto"
     memory: int | None = None
     stash: bool = False
 

@@ -76,7 +76,7 @@ class TrainOptions(Options):
         in_result=True,
     )
     recompute: str = choice(
-        "none",
+        "auto",
         "What gradients compute again instead of keeping it: nothing, what is cheap or --memory asks for, or all but borders of segments.",
         ("none", "auto", "all"),
         in_result=True,
@@ -120,5 +120,5 @@ class TrainOptions(Options):
                 "E0101", "--stash is for programs without a loss: with one, backward computes all", hint="leave out --stash or --loss"
             )
         if self.memory is not None and self.recompute != "auto":
-            raise Error("E0101", "--memory is what is kept where gradients compute some values again", hint="add --recompute auto")
+            raise Error("E0101", "--memory is what is kept where gradients compute some values again", hint="leave --recompute at auto")
         return self.loss is not None or self.training

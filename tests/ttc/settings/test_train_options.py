@@ -19,7 +19,7 @@ def test_text_is_read_once() -> None:
 def test_they_are_recorded() -> None:
     trained = TrainOptions(loss="mse", groups=(("sgd", "w"),), clip_norm=1.0)
     given = {"loss": "mse", "clip_norm": 1.0, "groups": (("sgd", "w"),)}
-    assert trained.recorded() == {**given, "microbatches": 1, "batch_norm": "batch", "recompute": "none"}
+    assert trained.recorded() == {**given, "microbatches": 1, "batch_norm": "batch", "recompute": "auto"}
     assert CompileOptions(training=trained).recorded().items() >= trained.recorded().items()
 
 
@@ -31,7 +31,7 @@ def test_they_are_recorded() -> None:
             {"training": True, "optimizer": "sgd", "microbatches": 2},
             "--microbatches makes a training program, which has a loss: there is none",
         ),
-        ({"loss": "mse", "memory": 100}, "--memory is what is kept where gradients compute some values again"),
+        ({"loss": "mse", "memory": 100, "recompute": "none"}, "--memory is what is kept where gradients compute some values again"),
         ({"input_gradients": True}, "--input-gradients makes a training program, which has a loss: there is none"),
         ({"loss": "mse", "clip_norm": 1.0}, "--clip-norm goes with an optimizer, and there is none"),
         ({"loss": "mse", "microbatches": 4}, "--microbatches goes with an optimizer, and there is none"),
