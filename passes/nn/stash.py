@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence, Set
 from functools import cached_property
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -180,7 +181,7 @@ class Stash:
         return sorted(found, key=self._place.__getitem__)
 
 
-def _recomputed(location: Attribute) -> Attribute:
+def _recomputed(location: Attribute) -> LocationAttr:
     """Return the location of an op that computes again what the op at a location does."""
     first, *rest = source_names(location) or ("",)
     return location_of((first, RECOMPUTED, *rest))

@@ -15,7 +15,7 @@ MAX_SOURCES = 32
 
 
 @lru_cache(maxsize=1 << 14)
-def named_location(name: str) -> Attribute:
+def named_location(name: str) -> builtin.NameLoc:
     """Return the location of an op that came from the source object of that name."""
     return builtin.NameLoc(builtin.StringAttr(name), builtin.NoneAttr())
 
@@ -27,7 +27,7 @@ def fused_location(locations: Iterable[Attribute]) -> Attribute:
 
 
 @lru_cache(maxsize=1 << 12)
-def location_of(names: tuple[str, ...]) -> Attribute:
+def location_of(names: tuple[str, ...]) -> builtin.LocationAttr:
     """Return the location that holds these source names, as they are."""
     if len(names) == 1:
         return named_location(names[0])
