@@ -15,6 +15,7 @@ from ttc.passes.netlist.accumulate_in_l1 import AccumulateInL1
 from ttc.passes.netlist.allocate_memory import AllocateMemory
 from ttc.passes.netlist.assign_chips import AssignChips
 from ttc.passes.netlist.balance import Balance
+from ttc.passes.netlist.deal_epochs import DealEpochs
 from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.channels_last import ChannelsLast
@@ -89,6 +90,7 @@ class PipelineSettings:
         chips: that programs are spread over; those of a pipeline are each linked to the next.
         parallel: what chips divide, one of `numerics.PARALLEL`; None: the batch where they can, ops else.
         replicas: of programs that divide a batch; None: as many as divide it and the chips.
+        turns: whether epochs are dealt out among chips in turn.
         effort: of placement, from 0 to 2.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
@@ -103,6 +105,7 @@ class PipelineSettings:
     chips: tuple[int, ...] = (0,)
     parallel: str | None = None
     replicas: int | None = None
+    turns: bool = False
     effort: int = 1
     samples: int | None = None
     gradients: Differentiate | None = None
@@ -158,9 +161,10 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         ],
         "netlist": [
             LowerToNetlist(wanted.precision, wanted.rules),
-            AssignChips(wanted.chips, op_rules),
+            AssignChips(wanted.chips[:1] if wanted.turns else wanted.chips, op_rules),
             AccumulateInL1(),
             Balance(wanted.effort, op_rules),
+            DealEpochs(wanted.chips if wanted.turns else ()),
             SizeQueues(queue_rules),
             memory,
         ],

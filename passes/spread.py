@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.machines.chip_rows import is_row
 from ttc.dialects.core.numerics import BATCH
 from ttc.passes.base import Unit
 from ttc.passes.microbatch import compiled
@@ -18,7 +19,8 @@ def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     """Return settings with the chips that programs use, and their replicas, so that all programs together take least time.
 
     Where chips divide a batch into as many parts, they do.  Otherwise there may be one pipeline of all chips, replicas that are pipelines,
-    or replicas of one chip each that leave chips idle: each way is compiled, and the performance model chooses.
+    or replicas of one chip each that leave chips idle.  Of a batch that is not divided, epochs may be dealt out among linked chips in turn.
+    Each way is compiled, and the performance model chooses.
 
     unit: at the end of stage nn; it is not changed.
     """
@@ -30,10 +32,13 @@ def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     ways = list(dict.fromkeys(way for count in _counts(whole, chips) for way in _ways(unit, wanted, count)))
     if wanted.parallel == BATCH:
         ways = [way for way in ways if way[0] > 1] or ways
-    if len(ways) < 2:
-        return _settings(wanted, *ways[0])
-    cycles = [compiled(unit, _settings(wanted, *way))[1] for way in ways]
-    return _settings(wanted, *ways[cycles.index(min(cycles))])
+    found = [_settings(wanted, *way) for way in ways]
+    if whole == 1 and is_row(unit.target, wanted.chips):
+        found.append(replace(wanted, replicas=1, turns=True))
+    if len(found) < 2:
+        return found[0]
+    cycles = [compiled(unit, way)[1] for way in found]
+    return found[cycles.index(min(cycles))]
 
 
 def _settings(wanted: PipelineSettings, count: int, size: int) -> PipelineSettings:

@@ -3,8 +3,8 @@
     python tools/chips.py [--models bert-large,vit,resnet50] [--chips 2,8,32] [--batch N] [--target n150] [--folder DIR] [--json]
 
 Each network is compiled in Bfp8_b at LoFi.  Throughput: N chips compute a large batch, divided as the compiler chooses, and one chip
-computes the same batch.  Latency: a batch of one, the least time over all ways of dividing it, over
-one chip's.  Exits with 1 if a ratio misses its bar.  ONNX files are kept in the folder; those of large batches take a minute each to make.
+computes the same batch.  Latency: a batch of one, over one chip's.  Exits with 1 if a ratio misses its bar.  ONNX files are kept in the
+folder; those of large batches take a minute each to make.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from pathlib import Path
 
 import ttc
 from perf_models import exported
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.numerics import PARALLEL
 from ttc.runtime.perf.run import RunCost, run_cost
 
 FORMAT, FIDELITY = "Bfp8_b", "LoFi"
@@ -53,13 +51,12 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds of a batch of one on one chip and on several, in the way that takes least, and the bar of their ratio."""
+    """Milliseconds of a batch of one on one chip and on several, and the bar of their ratio."""
 
     model: str
     chips: int
     one_ms: float
     several_ms: float
-    way: str
     bar: float
 
     @property
@@ -67,10 +64,10 @@ class Latency:
         return self.several_ms / self.one_ms
 
 
-def cost(model: str, batch: int, folder: Path, target: str, chips: int = 1, parallel: str | None = None) -> RunCost:
+def cost(model: str, batch: int, folder: Path, target: str, chips: int = 1) -> RunCost:
     """Return what a call of a network costs on so many chips."""
     path = exported(folder, model, batch)
-    several = {} if chips == 1 else {"cluster": MESHES.get(chips, f"1x{chips}"), "parallel": parallel}
+    several = {} if chips == 1 else {"cluster": MESHES.get(chips, f"1x{chips}")}
     return run_cost(ttc.compile(path, target=target, format=FORMAT, fidelity=FIDELITY, **several).netlist)
 
 
@@ -82,16 +79,9 @@ def throughput(model: str, chips: int, batch: int, folder: Path, target: str) ->
 
 
 def latency(model: str, chips: int, folder: Path, target: str) -> Latency:
-    """Compile and cost one sample on one chip, and on several in every way."""
-    one = cost(model, 1, folder, target).seconds * 1e3
-    found: dict[str, float] = {}
-    for way in PARALLEL:
-        try:
-            found[way] = cost(model, 1, folder, target, chips, way).seconds * 1e3
-        except Error as error:
-            print(f"{model} {way}: {error.message}", file=sys.stderr)
-    best = min(found, key=lambda way: found[way])
-    return Latency(model, chips, one, found[best], best, LATENCY_BAR)
+    """Compile and cost one sample on one chip and on several, in the way that the compiler chooses."""
+    one, several = (cost(model, 1, folder, target, count).seconds * 1e3 for count in (1, chips))
+    return Latency(model, chips, one, several, LATENCY_BAR)
 
 
 def verdict(missed: bool) -> str:
@@ -127,7 +117,7 @@ def main() -> int:
         rows.append(row)
         missed |= row.ratio > row.bar
         if not options.json:
-            times = f"{row.one_ms:.2f} ms on one, {row.several_ms:.2f} on {row.chips} chips ({row.way})"
+            times = f"{row.one_ms:.2f} ms on one, {row.several_ms:.2f} on {row.chips} chips"
             print(f"{row.model:12} one sample {times}: {row.ratio:.2f}, bar {row.bar} {verdict(row.ratio > row.bar)}")
     if options.json:
         print(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows], indent=2))

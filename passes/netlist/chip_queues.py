@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.records import record
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, YieldOp, graphs_of, queues_of
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp, WriteOp, YieldOp, graphs_of, programs_of, queues_of
 from ttc.dialects.tile.eltwise import MapOp
 from ttc.passes.base import Rewriter
 from ttc.passes.netlist.split_graph import free_name
@@ -26,10 +26,13 @@ class ChipQueues:
     """Gives every chip queues of its own.
 
     What is constant lies on every chip that reads it.  A value that chips besides the first read is written to a queue of each; an input
-    comes to the first chip that reads it, where an op passes it on to the others.
+    comes to the first chip that reads it, where an op passes it on to the others, or from the host to each.
+
+    from_host: whether the host gives an input to each chip that reads it.
     """
 
     module: ModuleOp
+    from_host: bool = False
     taken: set[str] = field(default_factory=set)  # names of ops and queues, which new ones must not have
     written: dict[str, SSAValue] = field(default_factory=dict)  # what the first graph that writes a queue puts into it
     last: dict[str, NetlistOp] = field(default_factory=dict)  # the op behind all others of a graph that passes a value on
@@ -50,11 +53,22 @@ class ChipQueues:
             if not rewriter.allow("part-queue", queue, required=True):
                 continue
             first, *others = readers
-            value = None if queue.kind in COPIED else self.value(queue, readers[first][0])
+            given = queue.kind in COPIED or (self.from_host and queue.kind == "input")
+            value = None if given else self.value(queue, readers[first][0])
+            copies: list[str] = []
             for chip in others:
                 copy = self.copy(queue, chip, value)
+                copies.append(copy.sym)
                 for read in readers[chip]:
                     read.set("queue", copy.sym)
+            if given and queue.kind == "input":
+                self.give(queue.sym, copies)
+
+    def give(self, queue: str, copies: list[str]) -> None:
+        """Let arguments that the queue carries be carried by its copies, too."""
+        for program in programs_of(self.module).values():
+            given = tuple(replace(a, replicas=(*a.replicas, *copies)) if a.queue == queue else a for a in program.arguments)
+            program.set("arguments", given or None)
 
     def readers(self) -> dict[str, dict[int, list[ReadOp]]]:
         """Return the reads of each queue by device graphs, by chip, in order of the graphs."""

@@ -94,7 +94,7 @@ def lifetimes(module: ModuleOp, *, static_ports: bool = False) -> dict[str, Span
         for epoch, name in enumerate(line.graphs):
             for port in (*graphs[name].reads, *graphs[name].writes):
                 uses.setdefault(port.queue, []).append(epoch)
-        inputs, outputs = {a.queue for a in program.arguments}, {r.queue for r in program.outputs}
+        inputs, outputs = ({queue for port in ports for queue in port.queues} for ports in (program.arguments, program.outputs))
         for name in dict.fromkeys((*uses, *inputs, *outputs)):
             outside = name in inputs or name in outputs
             epochs = uses.get(name, [0])

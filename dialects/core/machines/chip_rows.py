@@ -70,10 +70,20 @@ def some_chips(target: Target, count: int, starts: Iterable[int] = (), chips: Se
         return there[:count]
 
 
+def is_row(target: Target, chips: Sequence[int]) -> bool:
+    """Return whether each chip is linked to the next."""
+    return _gap(target, chips) is None
+
+
 def require_linked(target: Target, chips: Sequence[int]) -> None:
     """Raises E0101 unless each chip is linked to the next."""
+    gap = _gap(target, chips)
+    if gap is not None:
+        message = f"target {target.name} has no {len(chips)} chips of which each is linked to the next, as a pipeline wants them"
+        raise Error("E0101", message, hint=f"no link joins chips {gap[0]} and {gap[1]}")
+
+
+def _gap(target: Target, chips: Sequence[int]) -> tuple[int, int] | None:
+    """Return the first two chips that follow each other without a link."""
     joined = {pair for a, b, _ in target.links for pair in ((a, b), (b, a))}
-    for one, other in zip(chips, chips[1:], strict=False):
-        if (one, other) not in joined:
-            message = f"target {target.name} has no {len(chips)} chips of which each is linked to the next, as a pipeline wants them"
-            raise Error("E0101", message, hint=f"no link joins chips {one} and {other}")
+    return next((pair for pair in zip(chips, chips[1:], strict=False) if pair not in joined), None)

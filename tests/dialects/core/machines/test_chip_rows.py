@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.machines.chip_rows import chips_in_a_row, require_linked, some_chips
+from ttc.dialects.core.machines.chip_rows import chips_in_a_row, is_row, require_linked, some_chips
 from ttc.dialects.core.machines.targets import load_target
 
 N150 = load_target("n150")
@@ -66,6 +66,7 @@ def test_replicas_need_no_links() -> None:
     assert some_chips(apart, 4) == (0, 1, 2, 3)
     assert some_chips(replace(N150, chips=3, links=((0, 2, 1), (1, 2, 1))), 3) == (0, 2, 1)  # a row where there is one
     require_linked(apart, (0, 1))
+    assert [is_row(apart, chips) for chips in ((0, 1), (3, 2), (0, 1, 2), (1,))] == [True, True, False, True]
     with pytest.raises(Error, match="no 3 chips of which each is linked to the next") as caught:
         require_linked(apart, (0, 1, 2))
     assert (caught.value.code, caught.value.hint) == ("E0101", "no link joins chips 1 and 2")
