@@ -15,6 +15,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import ttc
 from perf_models import exported
@@ -67,7 +68,7 @@ class Latency:
 def cost(model: str, batch: int, folder: Path, target: str, chips: int = 1) -> RunCost:
     """Return what a call of a network costs on so many chips."""
     path = exported(folder, model, batch)
-    several = {} if chips == 1 else {"cluster": MESHES.get(chips, f"1x{chips}")}
+    several: dict[str, Any] = {} if chips == 1 else {"cluster": MESHES.get(chips, f"1x{chips}")}
     return run_cost(ttc.compile(path, target=target, format=FORMAT, fidelity=FIDELITY, **several).netlist)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -40,7 +41,7 @@ def test_docstring() -> None:
 @pytest.mark.parametrize("chips", [2, 3, 4, 5, 8])
 def test_one_sample_on_chips_in_turn(chips: int, layers: Path) -> None:
     """The last epoch reads the input, too: the host gives it to both chips."""
-    fields = {"batch": 1, "placement_file": BREAKS}
+    fields: dict[str, Any] = {"batch": 1, "placement_file": BREAKS}
     x = np.random.default_rng(4).normal(size=(1, 96)).astype(np.float32)
     wanted = ttc.Executor(ttc.compile(layers, **fields)).run({"x": x})["y"]
     program = ttc.compile(layers, cluster="2x4", chips=chips, **fields)
@@ -69,14 +70,15 @@ def test_what_stays(layers: Path) -> None:
 
     compile_path(layers, resolve(CompileOptions, {"cluster": "1x3", "batch": 1, "placement_file": BREAKS}), [Ear()])
     assert [(r.kind, r.message) for r in remarks] == [("analysis", "6 epochs are dealt out among 3 chips in turn")]
-    for fields in ({"batch": 3}, {"batch": 1, "parallel": "pipeline"}):
+    asked: list[dict[str, Any]] = [{"batch": 3}, {"batch": 1, "parallel": "pipeline"}]
+    for fields in asked:
         netlist = ttc.compile(layers, cluster="1x3", **fields).netlist
         assert chips_of(netlist) == sorted(chips_of(netlist))
 
 
 def test_exports_give_the_same_numbers(layers: Path) -> None:
     onnx.save(network(3, 256), layers)
-    fields = {"batch": 1, "placement_file": BREAKS[:2], "kernels": "buda", "format": "Float16_b"}
+    fields: dict[str, Any] = {"batch": 1, "placement_file": BREAKS[:2], "kernels": "buda", "format": "Float16_b"}
     program = ttc.compile(layers, target="n300", chips=2, **fields)
     assert chips_of(program.netlist) == [0, 1, 0]
     exported = export(program.netlist)
