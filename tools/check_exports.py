@@ -126,7 +126,7 @@ def table(rows: Sequence[Row]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tool; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--networks", default=",".join(BUILDERS))
+    parser.add_argument("--networks", default=",".join(BUILDERS), help="also timm:NAME[:SIZE] where timm is installed")
     parser.add_argument("--jax", action="store_true", help="run StableHLO by jax")
     options = parser.parse_args(arguments)
     if options.jax and find_spec("jax") is None:

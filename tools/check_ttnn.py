@@ -148,7 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", type=Path, required=True, help="a Python that has TT-NN installed")
     parser.add_argument("--machines", default=",".join(MACHINES), help="chips of a machine with several divide the batch")
     parser.add_argument("--batches", default="1,8")
-    parser.add_argument("--networks", help="default: all small ones, with --tensor those whose heads chips divide; and generators")
+    parser.add_argument(
+        "--networks",
+        help="default: all small ones, with --tensor those whose heads chips divide; and generators.  Also timm:NAME[:SIZE]",
+    )
     parser.add_argument("--tensor", action="store_true", help="chips of a machine with several divide tensors instead of the batch")
     parser.add_argument("--record", action="store_true", help="write the answers of the first machine, batch 1, where tests find them")
     options = parser.parse_args(arguments)

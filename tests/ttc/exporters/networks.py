@@ -48,13 +48,13 @@ def _pixels(size: int = 64) -> torch.Tensor:
     return torch.randn(1, 3, size, size)
 
 
-def _text(kind: str, output: str = "last_hidden_state", **config: Any) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+def _text(kind: str, tokens: int = 21, output: str = "last_hidden_state", **config: Any) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """A model of transformers over tokens; kind: `Bert`."""
     import transformers
 
     settings = getattr(transformers, f"{kind}Config")(**config)
     model = getattr(transformers, f"{kind}Model")(settings)
-    return Picked(model, ("input_ids",), output), (_tokens(),)
+    return Picked(model, ("input_ids",), output), (_tokens(tokens),)
 
 
 def _vision(kind: str, size: int = 64, output: str = "last_hidden_state", **config: Any) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
@@ -192,6 +192,8 @@ WIDE = {**SMALL, "hidden_size": 256, "intermediate_size": 512, "num_attention_he
 TENSOR: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {
     "llama-heads": lambda: _text("Llama", **{**CAUSAL, **WIDE, "num_key_value_heads": 8}),
     "mistral-heads": lambda: _text("Mistral", **{**CAUSAL, **WIDE, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 16}),
+    "llama-rows": lambda: _text("Llama", 256, **{**CAUSAL, **WIDE, "num_key_value_heads": 8, "max_position_embeddings": 256}),
+    "bert-rows": lambda: _text("Bert", 256, **WIDE, max_position_embeddings=256),
     "bert-heads": lambda: _text("Bert", **WIDE, max_position_embeddings=40),
     "gpt2-heads": lambda: _text("GPT2", n_embd=256, n_layer=2, n_head=8, vocab_size=96, n_positions=40, use_cache=False),
     "vit-heads": lambda: _vision("ViT", image_size=64, **{k: v for k, v in WIDE.items() if k != "vocab_size"}),
@@ -204,19 +206,42 @@ WHOLE: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {
 """The eight at the sizes that they have in the field: a minute each, so that conformance runs alone export them."""
 
 
+TIMM = "timm:"
+"""What names of networks of the package timm begin with: `timm:regnety_002`, or `timm:regnety_002:64` for images of 64 x 64 pixels."""
+
+
+def _of_timm(name: str, size: str = "") -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Return a network of timm, if that is installed, with random weights and batch norms; size: of its images, else its own."""
+    timm = importlib.import_module("timm")
+    try:
+        model = timm.create_model(name, num_classes=10, **({"img_size": int(size)} if size else {}))
+    except TypeError:  # networks without places take images of any size
+        model = timm.create_model(name, num_classes=10)
+    channels, height, width = model.pretrained_cfg["input_size"]
+    side = (int(size), int(size)) if size else (height, width)
+    return models()._randbn(model), (torch.randn(1, channels, *side),)
+
+
+def built(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Return a new network by name, with inputs of one row."""
+    if name.startswith(TIMM):
+        return _of_timm(*name.removeprefix(TIMM).split(":"))
+    return (BUILDERS | TENSOR | WHOLE)[name]()
+
+
 @cache
 def network(name: str, batch: int = 1) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """A network in evaluation mode, and inputs, the same every time; further rows of a batch are the first one, rolled."""
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(sum(name.encode()))
-        model, inputs = (BUILDERS | TENSOR | WHOLE)[name]()
+        model, inputs = built(name)
     return model.eval(), tuple(torch.cat([value.roll(row, -1) for row in range(batch)]) for value in inputs)
 
 
 def saved(name: str, folder: Path, batch: int = 1) -> Path:
     """The network as a file of torch.export."""
     model, inputs = network(name, batch)
-    path = folder / f"{name}.pt2"
+    path = folder / f"{name.replace(':', '_')}.pt2"
     with torch.no_grad():
         torch.export.save(torch.export.export(model, inputs), path)
     return path

@@ -7,13 +7,18 @@ from typing import cast
 
 from ttc.exporters.ttnn.code import call
 from ttc.exporters.ttnn.op_text import OpText
-from ttc.exporters.ttnn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION
+from ttc.exporters.ttnn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER
 from ttc.exporters.ttnn.values import FULL, HOST, lifted
 
 
 def _all_reduce(step: OpText) -> None:
     """Write the sum of what all chips have."""
     step.give(call("ttnn.all_reduce", step.full(0)), FULL, stem="all_reduce")
+
+
+def _reduce_scatter(step: OpText) -> None:
+    """Write a part of the sum of what all chips have."""
+    step.give(call("ttnn.reduce_scatter", step.full(0), _dim(step)), FULL, stem="scattered")
 
 
 def _all_gather(step: OpText) -> None:
@@ -35,5 +40,10 @@ def _dim(step: OpText) -> str:
     return str(cast("int", step.work.attrs["dim"]) + len(lifted(shape)) - len(shape))
 
 
-COLLECTIVES: dict[str, Callable[[OpText], None]] = {ALL_REDUCE: _all_reduce, ALL_GATHER: _all_gather, PARTITION: _partition}
+COLLECTIVES: dict[str, Callable[[OpText], None]] = {
+    ALL_REDUCE: _all_reduce,
+    REDUCE_SCATTER: _reduce_scatter,
+    ALL_GATHER: _all_gather,
+    PARTITION: _partition,
+}
 """What writes a work between chips, by the name of the work, which is none of dialect nn."""

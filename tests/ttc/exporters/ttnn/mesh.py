@@ -27,6 +27,7 @@ class OnMesh:
             raise AttributeError(name)
         own = {"from_torch": self.spread, "to_torch": self.gathered, "ShardTensorToMesh": dimension, "ConcatMeshToTensor": dimension}
         own |= {"all_reduce": all_reduce, "all_gather": all_gather, "mesh_partition": self.mesh_partition}
+        own |= {"reduce_scatter": reduce_scatter}
         return own.get(name) or OnMesh(self.chips, getattr(self.value, name))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -52,6 +53,13 @@ class OnMesh:
 def all_reduce(x: Parts, *, memory_config: str) -> Parts:
     total = torch.stack(stand_in.tiles(*x.values)).sum(0)
     return Parts([stand_in.made(total, part) for part in x.values])
+
+
+def reduce_scatter(x: Parts, dim: int, *, memory_config: str) -> Parts:
+    total = torch.stack(stand_in.tiles(*x.values)).sum(0)
+    parts = total.tensor_split(len(x.values), dim)
+    assert len({part.shape for part in parts}) == 1
+    return Parts([stand_in.made(part, old) for part, old in zip(parts, x.values, strict=True)])
 
 
 def all_gather(x: Parts, dim: int, *, memory_config: str) -> Parts:

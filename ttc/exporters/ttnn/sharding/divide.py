@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field, replace
 
 from ttc.dialects.core.errors import Error
@@ -10,11 +11,17 @@ from ttc.dialects.core.records import record
 from ttc.exporters.graph import LEAVES, ModelGraph
 from ttc.exporters.ttnn.sharding import SHARDING
 from ttc.exporters.ttnn.sharding.cut import with_products_cut
+from ttc.exporters.ttnn.sharding.elementwise import ONE, SEVERAL
 from ttc.exporters.ttnn.sharding.op import Dim, DividedOp, Division
 from ttc.exporters.ttnn.sharding.shape import parted
 
-ALL_REDUCE, ALL_GATHER, PARTITION = "mesh.all_reduce", "mesh.all_gather", "mesh.partition"
-"""Works between chips: the sum of what all have, all of what each has a part of, and the own part of what all have; attribute `dim`."""
+ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, PARTITION = "mesh.all_reduce", "mesh.reduce_scatter", "mesh.all_gather", "mesh.partition"
+"""Works between chips: the sum of what all have, a part of that, all of what each has a part of, and the own part of what all have;
+attribute `dim`."""
+TILE_ROWS = 32
+"""Rows of a tile: sums are scattered where every chip gets whole tiles."""
+KEEP_ROWS = frozenset(f"nn.{name}" for name in (*ONE, *SEVERAL, "layer_norm", "rms_norm", "reshape"))
+"""Ops that work on the rows of a sum that a chip has; all others read all rows."""
 
 
 @record(frozen=False, eq=False)
@@ -26,12 +33,14 @@ class PartedValue:
         split: the dimension along which it was made.
         starts: the products whose columns it is made of.
         leaf: the constant or variable that it is.
+        is_scattered: whether it is divided because a sum over chips was: what cannot work on the parts gathers them again.
     """
 
     forms: dict[Dim, int]
     split: Dim = None
     starts: frozenset[int] = frozenset()
     leaf: Work | None = None
+    is_scattered: bool = False
 
 
 def tensor_divided(graph: ModelGraph, chips: int) -> tuple[ModelGraph, ModelGraph]:
@@ -110,10 +119,11 @@ class _Dividing:
         """Add what one chip does of an op."""
         read = [None if number is None else self.values[number] for number in work.operands]
         types = self.graph.function.value_types
+        scattered = _keeps_rows(work, read)
         step = DividedOp(
             work,
             tuple(() if number is None else types[number].shape for number in work.operands),
-            tuple(None if value is None else value.split for value in read),
+            tuple(None if value is None or (value.is_scattered and not scattered) else value.split for value in read),
             tuple(_is(value, constant=True) for value in read),
             tuple(_is(value, constant=False) and reads.count(number) == 1 for value, number in zip(read, work.operands, strict=True)),
             self.chips,
@@ -126,7 +136,7 @@ class _Dividing:
         )
         starts = frozenset(start for value in read if value is not None and value.split is not None for start in value.starts)
         if division.partial:
-            self._add_sums(work, operands)
+            self._add_sums(work, operands, self._rows_of_sum(step))
             return
         self.started += division.starts
         if step.work.op == "nn.matmul" and step.constants[1] and not any(dim is not None for dim in division.results):
@@ -134,7 +144,7 @@ class _Dividing:
         first = self._add(work, operands, division)
         for place, dim in enumerate(division.results):
             own = frozenset() if dim is None else starts | ({index} if division.starts else set())
-            self.values.append(PartedValue({dim: first + place}, dim, own))
+            self.values.append(PartedValue({dim: first + place}, dim, own, is_scattered=scattered and dim is not None))
 
     def _division(self, step: DividedOp) -> Division:
         """Return how an op is divided; where it is not as it lies, or where its parts would not be equal, every chip does all of it."""
@@ -171,15 +181,22 @@ class _Dividing:
         work = Work(op, (number,), {"dim": dim}, (kind,), location=location)
         return self._append(work, replace(work, results=(self._kind(kind, split),)))
 
-    def _add_sums(self, work: Work, operands: tuple[int | None, ...]) -> None:
-        """Add a product of parts, the sum over all chips, and the bias behind it."""
+    def _rows_of_sum(self, step: DividedOp) -> Dim:
+        """Return the dimension of rows along which chips get parts of a sum: norms and sums of layers behind it then take a part of their
+        time, and what is sent is the same.  None where parts would not be whole tiles."""
+        rank = len(step.shape)
+        fits = rank > 1 and step.divides(step.shape[-2]) and step.shape[-2] // self.chips % TILE_ROWS == 0
+        return rank - 2 if fits and not (step.has(2) and len(step.shapes[2]) > 1) else None
+
+    def _add_sums(self, work: Work, operands: tuple[int | None, ...], rows: Dim) -> None:
+        """Add a product of parts, the sum over all chips, or rows of it, and the bias behind it."""
         product = replace(work, operands=(*operands[:2], None)[: len(operands)])
         number = self._append(product, product)
-        number = self._between(ALL_REDUCE, number, None, None)
+        number = self._between(ALL_REDUCE if rows is None else REDUCE_SCATTER, number, rows, rows)
         if len(operands) > 2 and operands[2] is not None:
             bias = Work("nn.add", (number, operands[2]), {}, work.results, location=work.location)
-            number = self._append(bias, bias)
-        self.values.append(PartedValue({None: number}))
+            number = self._append(bias, replace(bias, results=(self._kind(bias.results[0], rows),)))
+        self.values.append(PartedValue({rows: number}, rows, is_scattered=rows is not None))
 
     def _add(self, work: Work, operands: tuple[int | None, ...], division: Division) -> int:
         """Add an op as all chips do it, and as one does; returns the number of its first result."""
@@ -196,6 +213,12 @@ class _Dividing:
 
     def _kind(self, kind: TensorType, dim: Dim) -> TensorType:
         return kind if dim is None else TensorType(parted(kind.shape, dim, self.chips), kind.format, kind.layout)
+
+
+def _keeps_rows(work: Work, read: Sequence[PartedValue | None]) -> bool:
+    """Return whether an op works on the rows that a chip has of a sum: all that is divided of what it reads is so."""
+    divided = [value.is_scattered for value in read if value is not None and value.split is not None]
+    return work.op in KEEP_ROWS and bool(divided) and all(divided)
 
 
 def _is(value: PartedValue | None, *, constant: bool) -> bool:

@@ -22,7 +22,7 @@ from ttc.exporters.graph import graph_of, graphs_of  # noqa: E402
 from ttc.exporters.request import TENSOR, ExportRequest  # noqa: E402
 from ttc.exporters.table import exported  # noqa: E402
 from ttc.exporters.ttnn.export import export_all  # noqa: E402
-from ttc.exporters.ttnn.sharding.divide import ALL_GATHER, ALL_REDUCE, tensor_divided  # noqa: E402
+from ttc.exporters.ttnn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER, tensor_divided  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
 
 
@@ -150,6 +150,31 @@ def test_what_needs_all_gathers_or_is_taken_back(tmp_path: Path) -> None:
     (name,) = part.inputs
     (got,) = run_module(export_all([(whole, part)]), {name: x}, OnMesh(2)).values()
     assert torch.allclose(got, net(x).detach(), atol=2e-2)
+
+
+@pytest.mark.parametrize(("rows", "scattered"), [(64, 2), (48, 0)])
+def test_rows_of_sums_are_scattered_in_whole_tiles(tmp_path: Path, rows: int, scattered: int) -> None:
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.down, self.norm = torch.nn.Linear(8, 12), torch.nn.Linear(12, 8), torch.nn.LayerNorm(8)
+
+        def forward(self, x: Any) -> Any:
+            return self.norm(x + self.down(torch.nn.functional.gelu(self.up(x))))
+
+    torch.manual_seed(0)
+    net, x = torch.nn.Sequential(Layer(), Layer()).eval(), torch.randn(rows, 8)
+    torch.export.save(torch.export.export(net, (x,)), tmp_path / "net.pt2")
+    whole, part = tensor_divided(graph_of(tmp_path / "net.pt2", CompileOptions()), 2)
+    found = [work.op for work in part.function.works]
+    # the norm between the layers reads parts of rows, which are gathered for the product behind it
+    counts = [found.count(op) for op in (REDUCE_SCATTER, ALL_GATHER, PARTITION, ALL_REDUCE)]
+    assert counts == ([2, 1, 1, 0] if scattered else [0, 0, 0, 2])
+    norms = [work.results[0].shape for work in part.function.works if work.op == "nn.layer_norm"]
+    assert norms == [(32 if scattered else rows, 8)] * 2
+    (name,) = part.inputs
+    (got,) = run_module(export_all([(whole, part)]), {name: x}, OnMesh(2)).values()
+    assert torch.allclose(got, net(x).detach(), atol=5e-2)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
