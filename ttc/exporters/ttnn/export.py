@@ -37,10 +37,8 @@ def export_all(
         fidelity: of the multiplier; None: all passes for 16 bits and more, two for blocks of 8 bits.
         trace: the module has the functions that record its work on the device, and run the record.
     Raises: E0503 for ops that neither TT-NN nor torch computes, all at once, and for a program that a trace cannot
-        record; E0101 for a format that TT-NN lacks, and a trace of several chips.
+        record; E0101 for a format that TT-NN lacks.
     """
-    if trace and any(whole is not graph for whole, graph in programs):
-        raise Error("E0101", "--trace records the work of one chip", hint="leave out --chips")
     _require_same_parts([part for _, part in programs])
     weight_format, rest = FORMATS[format_]
     weights, emitters = StoredWeights.empty(), []

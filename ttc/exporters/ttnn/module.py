@@ -61,7 +61,37 @@ def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT, rows=N
         memory_config=DRAM,
         mesh_mapper=mapper,
     )
+'''
+SEND_OR_MAKE_ROWS = '''
 
+class OnHost:
+    """Stands for a mesh where tensors for its chips are made on the host."""
+
+    def __init__(self, mesh):
+        self.mesh = mesh
+
+
+def to_device(device, tensor, layout=ttnn.TILE_LAYOUT, dtype=ttnn.FORMAT, rows=None):
+    """Send a tensor of torch to the chips of a mesh; OnHost: make TT-NN's on the host.
+
+    rows: the dimension of which each chip gets a part; None: each gets all of it.
+    """
+    made = isinstance(device, OnHost)
+    mesh = device.mesh if made else device
+    if rows is None:
+        mapper = ttnn.ReplicateTensorToMesh(mesh)
+    else:
+        mapper = ttnn.ShardTensorToMesh(mesh, dim=rows)
+    return ttnn.from_torch(
+        tensor,
+        dtype=dtype,
+        layout=layout,
+        device=None if made else mesh,
+        memory_config=None if made else DRAM,
+        mesh_mapper=mapper,
+    )
+'''
+FETCH_ROWS = '''
 
 def to_host(device, tensor, rows=0):
     """Bring what the chips hold to the host, one behind the other along a dimension."""
@@ -102,7 +132,7 @@ def module_text(emitters: Sequence[Emitter], fidelity: str, trace: bool = False)
     """Return the module around the bodies that were written.  trace: its functions are those that traces need."""
     first, names = emitters[0], _function_names(emitters)
     functions = [_function(emitter, name, fidelity, trace) for emitter, name in zip(emitters, names, strict=True)]
-    send = SEND_ROWS if first.is_divided else SEND_OR_MAKE if trace else SEND
+    send = (SEND_OR_MAKE_ROWS if trace else SEND_ROWS) + FETCH_ROWS if first.is_divided else SEND_OR_MAKE if trace else SEND
     return "".join(
         (
             _introduction(emitters, names),
@@ -145,7 +175,7 @@ def _function(emitter: Emitter, name: str, fidelity: str, trace: bool) -> str:
         if changing:
             message = f"a trace cannot record the program: recording it would write variable '{changing[0]}' twice"
             raise Error("E0503", message, hint="export without --trace")
-        return traced_text(emitter.lines, precise, name, _what(name))
+        return traced_text(emitter.lines, precise, name, _what(name), "OnHost(device)" if emitter.is_divided else "None")
     head = f"\n\ndef {name}(device, inputs, weights=PREPARED):\n"
     head += f'{INDENT}"""Run the {_what(name)}.  inputs, and what is returned: tensors of torch by name."""\n'
     return head + precise + (body if precise else body.lstrip("\n"))

@@ -16,7 +16,7 @@ DOWNLOADS = ("to_host", "to_torch")
 TEXT = '''
 
 def {prefix}send(device, inputs, weights=PREPARED):
-    """Send to the device what `{prefix}compute` takes; device None: make it on the host."""
+    """Send to the device what `{prefix}compute` takes; device {host}: make it on the host."""
 {send}
 
 def {prefix}compute(device, given, weights=PREPARED):
@@ -50,7 +50,7 @@ def {prefix}capture(device, inputs, weights=PREPARED):
 def {prefix}replay(device, captured, inputs, weights=PREPARED):
     """Run what `{prefix}capture` gave for other inputs; returns what `{name}` does."""
     trace, given, found = captured
-    sent = {prefix}send(None, inputs, weights)
+    sent = {prefix}send({host}, inputs, weights)
     for tensor, place in zip(sent, given):
         ttnn.copy_host_to_device_tensor(tensor, place)
     ttnn.execute_trace(device, trace, cq_id=0, blocking=True)
@@ -68,13 +68,14 @@ class Piece:
     part: str
 
 
-def traced_text(body: Sequence[str], precise: str, name: str, what: str) -> str:
+def traced_text(body: Sequence[str], precise: str, name: str, what: str, host: str = "None") -> str:
     """Return the functions of a module whose device's work a trace can record.
 
     Args:
         body: lines of `forward`.
         name: of the function that does all of it; what stands in front of the others' names, unless it is `forward`.
         what: it runs, in a word or two.
+        host: what stands for the device where tensors are made on the host.
         precise: the statement that makes `precise`, which some calls read; empty if none does.
     Raises: E0503 if the host computes with what the device gave, for the device or beside it.
     """
@@ -90,7 +91,8 @@ def traced_text(body: Sequence[str], precise: str, name: str, what: str) -> str:
     parts[COMPUTE] = [*head, *parts[COMPUTE], "", *statement("return ", items(found))]
     parts[FETCH] = [*_unpacked(found, FOUND), *parts[FETCH]]
     prefix = "" if name == "forward" else f"{name}_"
-    return TEXT.format(prefix=prefix, name=name, what=what, **{part: "\n".join(_stripped(lines)) + "\n" for part, lines in parts.items()})
+    texts = {part: "\n".join(_stripped(lines)) + "\n" for part, lines in parts.items()}
+    return TEXT.format(prefix=prefix, name=name, what=what, host=host, **texts)
 
 
 def pieces_of(body: Sequence[str]) -> list[Piece]:

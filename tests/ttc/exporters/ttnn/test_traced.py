@@ -16,9 +16,13 @@ from safetensors.torch import load  # noqa: E402
 
 from tests.ttc.exporters import networks  # noqa: E402
 from tests.ttc.exporters.ttnn import stand_in  # noqa: E402
+from tests.ttc.exporters.ttnn.mesh import OnMesh  # noqa: E402
 from tests.ttc.exporters.ttnn.recording import Recording  # noqa: E402
+from tests.ttc.exporters.ttnn.running import prepared  # noqa: E402 - it needs torch
 from ttc.dialects.core.errors import Error  # noqa: E402
-from ttc.exporters.graph import ModelGraph, divided_graph_of, graph_of  # noqa: E402
+from ttc.exporters.graph import ModelGraph, graph_of  # noqa: E402
+from ttc.exporters.request import BATCH, TENSOR, ExportRequest  # noqa: E402
+from ttc.exporters.table import exported  # noqa: E402
 from ttc.exporters.ttnn.export import export  # noqa: E402
 from ttc.exporters.ttnn.traced import COMPUTE, FETCH, SEND, pieces_of  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
@@ -88,7 +92,20 @@ def test_what_goes_back_to_the_device_is_refused(tmp_path: Path) -> None:
         export(made, trace=True)
 
 
-def test_traces_are_of_one_chip(tmp_path: Path) -> None:
-    whole, part = divided_graph_of(networks.saved("mlp", tmp_path, 4), CompileOptions(), 2)
-    with pytest.raises(Error, match="E0101.*one chip"):
-        export(part, whole=whole, trace=True)
+@pytest.mark.parametrize(("name", "parallel"), [("mlp", BATCH), ("llama", TENSOR)])
+def test_a_trace_of_several_chips(tmp_path: Path, name: str, parallel: str) -> None:
+    path = networks.saved(name, tmp_path, 4)
+    files = exported("ttnn", path, ExportRequest(CompileOptions(chips=2), parallel=parallel, trace=True))
+    (tmp_path / "model.py").write_bytes(files["model.py"])
+    done = subprocess.run([sys.executable, "-m", "ruff", "format", "--check", "--isolated", "model.py"], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0
+    ttnn, device = Recording(OnMesh(2)), stand_in.Device()
+    module = prepared(files, ttnn, device)
+    model, inputs = networks.network(name, 4)
+    first = dict(zip(graph_of(path, CompileOptions()).inputs, inputs, strict=True))
+    captured = module.capture(device, {key: value.flip(0) for key, value in first.items()})
+    (found,) = module.replay(device, captured, first).values()
+    with torch.no_grad():
+        wanted = model(*inputs)
+    assert float((found.double() - wanted.double()).norm() / wanted.double().norm()) <= 2e-2
+    assert ttnn.executed == 1

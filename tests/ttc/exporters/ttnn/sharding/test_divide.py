@@ -183,7 +183,5 @@ def test_what_is_refused(tmp_path: Path) -> None:
         exported("ttnn", path, asked(7))
     with pytest.raises(Error, match="E0101.*--parallel tensor divides tensors among chips"):
         exported("ttnn", path, ExportRequest(CompileOptions(), parallel=TENSOR))
-    with pytest.raises(Error, match="E0101.*--trace records the work of one chip"):
-        exported("ttnn", networks.saved("mlp", tmp_path), asked(2, trace=True))
     with pytest.raises(Error, match="E0101.*--to onnx does not write programs whose tensors chips divide"):
         exported("onnx", path, ExportRequest(CompileOptions(), parallel=TENSOR))
