@@ -1,6 +1,6 @@
 """Export networks of 24 architectures for TT-NN, and run them on mock devices of the real TT-NN.
 
-    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,t3k] [--batches 1,8] [--networks t5,swin] [--tensor]
+    python tools/check_ttnn.py --python .venv-ttnn/bin/python [--machines n150,t3k] [--batches 1,8] [--networks t5,swin] [--tensor] [--ours]
 
 TT-NN checks every call, chooses its kernels, and places all tensors in L1 and DRAM; numbers are not computed.  Exit status 1 if it
 refuses a call, or if tensors and kernels' buffers need more L1 than a core has; 2 without a Python that has TT-NN.
@@ -22,6 +22,7 @@ import torch
 from safetensors.torch import load
 
 import checkout  # noqa: F401
+from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
 from ttc.exporters.graph import ModelGraph, dtype_of
 from ttc.exporters.request import BATCH, TENSOR, ExportRequest
@@ -29,6 +30,7 @@ from ttc.exporters.ttnn.entry import exported_programs
 from ttc.exporters.ttnn.export import export_all
 from ttc.exporters.ttnn.module import FORWARD
 from ttc.options import CompileOptions
+from ttc.runtime.perf.run import run_cost
 from ttnn_machines import MACHINES
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # tests have the networks, and the record of answers
@@ -49,6 +51,7 @@ class Row:
         calls: of TT-NN that were made.
         peak_bytes: of L1 that the fullest core held, tensors and kernels' buffers.
         refused: TT-NN's message; empty: all calls were accepted.
+        ours: what ttc says of the model compiled for one chip of the machine, in 16 bits, where that was asked for.
     """
 
     network: str
@@ -57,12 +60,35 @@ class Row:
     calls: int = 0
     peak_bytes: int = 0
     refused: str = ""
+    ours: Estimate | None = None
 
 
-def measured(remote: Remote, name: str, batch: int, machine: str, *, tensor: bool = False) -> Row:
+@dataclass(frozen=True)
+class Estimate:
+    """What ttc says of a compiled model.
+
+    Args:
+        peak_bytes: of L1 that the buffers of its largest op take on a core.
+        seconds: of one call, as `ttc perf` estimates it.
+    """
+
+    peak_bytes: int
+    seconds: float
+
+
+def estimated(name: str, batch: int, target: str) -> Estimate:
+    """Compile a network for a chip, and say what it takes there."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = compile_path(saved(name, Path(folder), batch), CompileOptions(target=target, format="Float16_b")).package
+    assert package is not None
+    sizes = [sum(buffer.size_bytes for buffer in op.buffers) for graph in package.netlist.graphs.values() for op in graph.ops]
+    return Estimate(max(sizes), run_cost(package.netlist).seconds)
+
+
+def measured(remote: Remote, name: str, batch: int, machine: str, *, tensor: bool = False, ours: bool = False) -> Row:
     """Export a network, and run all its programs on a mock device.
 
-    batch: rows of each chip.  tensor: chips divide the tensors of the layers, and have all rows.
+    batch: rows of each chip.  tensor: chips divide the tensors of the layers, and have all rows.  ours: estimate it, too.
     """
     rows = batch if tensor else batch * remote.machine.chips
     with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +105,9 @@ def measured(remote: Remote, name: str, batch: int, machine: str, *, tensor: boo
     except Refusal as refusal:
         return Row(name, machine, batch, remote.calls - before, refused=str(refusal).partition("backtrace")[0].strip())
     fits = "" if peak <= remote.core_bytes else f"a core needs {peak:,} bytes of L1 and has {remote.core_bytes:,}"
-    return Row(name, machine, batch, (remote.calls - before) // 2, peak, fits)
+    calls = (remote.calls - before) // 2
+    estimate = estimated(name, batch, remote.machine.target) if ours and name not in GENERATORS else None
+    return Row(name, machine, batch, calls, peak, fits, estimate)
 
 
 def inputs_of(graph: ModelGraph) -> dict[str, torch.Tensor]:
@@ -124,22 +152,27 @@ def has_ttnn(python: Path) -> bool:
 def table(rows: Sequence[Row]) -> str:
     """Return a table of Markdown: a row a network and batch, machines side by side."""
     machines = list(dict.fromkeys(row.machine for row in rows))
+    ours = any(row.ours is not None for row in rows)
+    titles = "calls | L1 of a core, kB" + (" | ttc: L1 of a core, kB | ttc perf, us" if ours else "")
     lines = [
-        "| network | batch | " + " | ".join(f"{name}: calls | L1 of a core, kB" for name in machines) + " |",
-        "|---|---|" + "---|---|" * len(machines),
+        "| network | batch | " + " | ".join(f"{name}: {titles}" for name in machines) + " |",
+        "|---|---|" + "---|" * (titles.count("|") + 1) * len(machines),
     ]
     for key in dict.fromkeys((row.network, row.batch) for row in rows):
         found = {row.machine: row for row in rows if (row.network, row.batch) == key}
-        cells = [_cells(found.get(machine)) for machine in machines]
+        cells = [_cells(found.get(machine), ours=ours) for machine in machines]
         lines.append(f"| {key[0]} | {key[1]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cells(row: Row | None) -> str:
-    """Return the calls and the peak of a row; empty where a network does not go with a machine."""
+def _cells(row: Row | None, *, ours: bool) -> str:
+    """Return the calls and the peak of a row, and what ttc says; empty where a network does not go with a machine."""
+    more = " |  | " if ours else ""
     if row is None:
-        return " | "
-    return "refused | " if row.refused else f"{row.calls} | {row.peak_bytes / 1e3:.0f}"
+        return " | " + more
+    if row.ours is not None:
+        more = f" | {row.ours.peak_bytes / 1e3:.0f} | {row.ours.seconds * 1e6:.0f}"
+    return ("refused | " if row.refused else f"{row.calls} | {row.peak_bytes / 1e3:.0f}") + more
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -153,6 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="default: all small ones, with --tensor those whose heads chips divide; and generators.  Also timm:NAME[:SIZE]",
     )
     parser.add_argument("--tensor", action="store_true", help="chips of a machine with several divide tensors instead of the batch")
+    parser.add_argument("--ours", action="store_true", help="show beside it what ttc estimates for one chip: L1 of a core, and time")
     parser.add_argument("--record", action="store_true", help="write the answers of the first machine, batch 1, where tests find them")
     options = parser.parse_args(arguments)
     if not has_ttnn(options.python):
@@ -173,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for name in networks:
                     if name in GENERATORS and remote.machine.chips > 1 and not options.tensor:
                         continue  # chips that divide a batch keep no caches
-                    rows.append(measured(remote, name, batch, machine, tensor=options.tensor))
+                    rows.append(measured(remote, name, batch, machine, tensor=options.tensor, ours=options.ours))
                     print(f"{machine}, batch {batch}: {name}: {rows[-1].refused or 'accepted'}", file=sys.stderr)
                 answers = answers or list(remote.answers)
             remote.close()

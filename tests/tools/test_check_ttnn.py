@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ pytest.importorskip("torch", reason="networks are made by PyTorch, which has no 
 import torch  # noqa: E402
 
 import ttnn_remote  # noqa: E402
-from check_ttnn import Row, main, table  # noqa: E402
+from check_ttnn import Estimate, Row, estimated, main, table  # noqa: E402
 from ttnn_elf import kernel_bytes  # noqa: E402
 from ttnn_machines import BOARD_KINDS, MACHINES  # noqa: E402
 from ttnn_remote import Refusal, Remote, install_stub  # noqa: E402
@@ -128,3 +129,13 @@ def test_descriptors(name: str) -> None:
 def test_the_table() -> None:
     rows = [Row("mlp", "n150", 1, 13, 29_000), Row("mlp", "p150", 1, 0, 0, "no")]
     assert table(rows).splitlines()[2] == "| mlp | 1 | 13 | 29 | refused |  |"
+    rows[0] = replace(rows[0], ours=Estimate(31_000, 2e-5))
+    head, rule, row = table(rows).splitlines()
+    assert row == "| mlp | 1 | 13 | 29 | 31 | 20 | refused |  |  |  |"
+    assert head.count("|") == rule.count("|") == row.count("|")
+
+
+def test_what_ttc_estimates() -> None:
+    found = estimated("mlp", 1, "n150")
+    assert 10_000 < found.peak_bytes < 1_500_000
+    assert 1e-6 < found.seconds < 1e-2

@@ -50,13 +50,9 @@ def tensor_divided(graph: ModelGraph, chips: int) -> tuple[ModelGraph, ModelGrap
     computes all of them.  Raises E0503 if nothing can be divided.
     """
     graph = with_products_cut(graph)
-    whole_ones: frozenset[int] = frozenset()
-    while True:
-        found = _Dividing(graph, chips, whole_ones)
-        found.run()
-        if not found.taken_back:
-            break
-        whole_ones |= found.taken_back
+    found = _divided(graph, chips, scatters=True)
+    if found.count(ALL_GATHER) > found.count(REDUCE_SCATTER):
+        found = _divided(graph, chips, scatters=False)  # more would be sent than sums of all rows take
     if not found.started:
         reason = "no heads and no columns of its products are a multiple of the chips, or what reads them needs all"
         raise Error(
@@ -69,12 +65,24 @@ def tensor_divided(graph: ModelGraph, chips: int) -> tuple[ModelGraph, ModelGrap
     return whole, part
 
 
+def _divided(graph: ModelGraph, chips: int, *, scatters: bool) -> _Dividing:
+    """Return the attempt in which no product had to be taken back."""
+    whole_ones: frozenset[int] = frozenset()
+    while True:
+        found = _Dividing(graph, chips, whole_ones, scatters)
+        found.run()
+        if not found.taken_back:
+            return found
+        whole_ones |= found.taken_back
+
+
 @record(frozen=False, eq=False)
 class _Dividing:
     """One attempt to divide a program.
 
     Args:
         whole_ones: places of products that are not divided by columns.
+        scatters: whether chips may get rows of sums.
         whole, part: works of all chips and of one.
         taken_back: products by columns whose parts had to be gathered.
         kept: names of products that every chip computes.
@@ -84,6 +92,7 @@ class _Dividing:
     graph: ModelGraph
     chips: int
     whole_ones: frozenset[int]
+    scatters: bool
     whole: list[Work] = field(default_factory=list)
     part: list[Work] = field(default_factory=list)
     values: list[PartedValue] = field(default_factory=list)
@@ -114,6 +123,10 @@ class _Dividing:
             want = value.split if state is None else next(iter(state.forms))
             found.append(self._lying(value, want))
         self.outputs = tuple(found)
+
+    def count(self, op: str) -> int:
+        """Return how many works of a kind there are."""
+        return sum(work.op == op for work in self.part)
 
     def _divide(self, index: int, work: Work, reads: list[int | None]) -> None:
         """Add what one chip does of an op."""
@@ -185,7 +198,7 @@ class _Dividing:
         """Return the dimension of rows along which chips get parts of a sum: norms and sums of layers behind it then take a part of their
         time, and what is sent is the same.  None where parts would not be whole tiles."""
         rank = len(step.shape)
-        fits = rank > 1 and step.divides(step.shape[-2]) and step.shape[-2] // self.chips % TILE_ROWS == 0
+        fits = self.scatters and rank > 1 and step.divides(step.shape[-2]) and step.shape[-2] // self.chips % TILE_ROWS == 0
         return rank - 2 if fits and not (step.has(2) and len(step.shapes[2]) > 1) else None
 
     def _add_sums(self, work: Work, operands: tuple[int | None, ...], rows: Dim) -> None:

@@ -50,8 +50,9 @@ def test_chips_divide_tensors(tmp_path: Path, name: str, chips: int, sums: int) 
     path = networks.saved(name, tmp_path)
     files = exported("ttnn", path, asked(chips))
     text = files["model.py"].decode()
-    assert text.count("ttnn.all_reduce(") == sums
-    assert "ttnn.all_gather(" not in text
+    scattered = text.count("ttnn.reduce_scatter(")
+    assert text.count("ttnn.all_reduce(") + scattered == sums
+    assert text.count("ttnn.all_gather(") <= scattered  # nothing else is gathered
     model, inputs = networks.network(name)
     with torch.no_grad():
         wanted = model(*inputs)
