@@ -84,6 +84,7 @@ RULE_CASES: dict[str, OpCase] = {
     "products of whole numbers": OpCase("matmul", [(2, 3), (3, 4)], {**PRODUCT, "transpose_a": False}),
     "layer_norm of two dimensions": OpCase("layer_norm", [(2, 3, 4), (3, 4), (4,)], {"axis": 1, "eps": 1e-5}, (1, 2)),
     "max_pool2d": OpCase("max_pool2d", [(2, 8, 9, 3)], {**WINDOW, "kernel": (3, 2), "ceil_mode": False}),
+    "attention of wider values": OpCase("attention", [(2, 2, 3, 16), (2, 2, 5, 16), (2, 2, 5, 40)], {"scale": 0.3, "zero_masked": False}),
     "attention with a mask for each batch": OpCase(
         "attention", [*[(2, 2, 3, 32)] * 3, np.stack([MASKED[None], MASKED[None, ::-1]])], {"scale": 0.3, "zero_masked": True}
     ),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import Code, call, literal, numbers, pairs
 from ttc.exporters.ttnn.emitter import LEAST
-from ttc.exporters.ttnn.op_text import Elsewhere, OpText
+from ttc.exporters.ttnn.op_text import OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FULL, PlacedValue, in_tiles, lifted, rows_dimension
 
@@ -24,11 +24,8 @@ Parts: TypeAlias = "dict[str, Callable[[], Code]]"
 def attention(step: OpText) -> None:
     """Write attention of [b, heads, s, d]; other ranks are made so, and masks get a row for each query."""
     queries, keys, values = (_four(step, index) for index in range(3))
-    shapes = [step.operand(index).shape for index in range(3)]
-    if shapes[0][-1] != shapes[2][-1]:
-        raise Elsewhere("values have other features than keys")
     mask, alive = _mask(step) if step.has(3) else (None, None)
-    if step.emitter.format == store.FLOAT32:
+    if _is_in_steps(step):
         _in_steps(step, queries, keys, values, mask, alive)
         return
     made = call(
@@ -59,8 +56,13 @@ def attention(step: OpText) -> None:
         step.give(call("ttnn.reshape", step.let("cut", cut, four), numbers(lifted(step.shape))))
 
 
+def _is_in_steps(step: OpText) -> bool:
+    """Return whether attention is written as products: TT-NN's own takes 16 bits at most, and values with as many features as keys."""
+    return step.emitter.format == store.FLOAT32 or step.operand(1).shape[-1] != step.operand(2).shape[-1]
+
+
 def _in_steps(step: OpText, queries: str, keys: str, values: str, mask: str | None, alive: str | None) -> None:
-    """Write attention of 32 bits as products around a softmax: TT-NN's own takes 16 bits at most."""
+    """Write attention as products around a softmax."""
     batch, heads, rows, width = _shape_of_four(step.shape)
     columns, precise = step.operand(1).shape[-2], {"dtype": f"ttnn.{step.emitter.format}", "compute_kernel_config": "precise"}
     four = (batch, heads, rows, columns)
@@ -98,7 +100,7 @@ def _four(step: OpText, index: int) -> str:
     if shape != lifted(value.shape):
         name = step.let("heads", call("ttnn.reshape", name, numbers(shape)), shape)
     wanted = _shape_of_four((*lead, *value.shape[-2:]))
-    in_steps = step.emitter.format == store.FLOAT32
+    in_steps = _is_in_steps(step)
     one_head = index > 0 and wanted[0] == shape[0] and shape[1] == 1 and not in_steps  # which serves all heads of queries
     if wanted != shape and not one_head:
         counts = [new // old for new, old in zip(wanted, shape, strict=True)]
