@@ -67,7 +67,7 @@ def side(cost: RunCost) -> Side:
     limits: dict[str, float] = {}
     for execution in cost.executions:
         epoch = cost.epochs[execution.epoch]
-        limits[epoch.limit] = round(limits.get(epoch.limit, 0.0) + epoch.cycles * cost.slowdown * execution.times * ms, 3)
+        limits[epoch.limit] = round(limits.get(epoch.limit, 0.0) + epoch.cycles * execution.times * ms, 3)
     jam = any(epoch.jam is not None for epoch in cost.epochs)
     return Side(
         samples=cost.samples,

@@ -55,7 +55,7 @@ def row_of(model: str, target: str, batch: int, effort: int, folder: Path) -> Ro
     program = ttc.compile(path, target=target, format=FORMAT, fidelity=FIDELITY, effort=effort)
     seconds = time.perf_counter() - start
     cost = run_cost(program.netlist)
-    prologue = sum(cost.epochs[execution.epoch].prologue * execution.times for execution in cost.executions) * cost.slowdown
+    prologue = sum(cost.epochs[execution.epoch].prologue * execution.times for execution in cost.executions)
     return Row(
         model,
         target,

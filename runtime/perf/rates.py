@@ -32,7 +32,6 @@ class Rates:
         start_cycles: of these, from a core's start to its first packet.
         microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.
         prologue_cycles: of an epoch's start, for every buffer that is filled before it.
-        slowdown: cycles of a run by cycle of its epochs.
     """
 
     clock_hz: float
@@ -58,7 +57,6 @@ class Rates:
     microbatch_cycles: float
     pipe_cycles: float
     prologue_cycles: float
-    slowdown: float
 
 
 @cache

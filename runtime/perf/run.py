@@ -53,7 +53,6 @@ class RunCost:
     Args:
         program, target, arch, chips, cores: what runs where; cores of one chip.
         replicas: of the program, each on an equal part of the chips, which compute parts of the batch at the same time.
-        slowdown: cycles of the run by cycle of its epochs (`Rates.slowdown`).
         epochs: of one replica, those that differ, in the order in which they first run; executions: all that run, loops unrolled once.
         switches: epochs begun; switch_cycles: of all of them.
         device_cycles: of the device alone; host_cycles: of the host's transfers; cycles: of the run, both overlapped.
@@ -71,7 +70,6 @@ class RunCost:
     replicas: int
     cores: int
     clock_hz: float
-    slowdown: float
     epochs: tuple[EpochCost, ...]
     executions: tuple[EpochExecution, ...]
     switches: int
@@ -214,7 +212,7 @@ class _Clock:
 
     def cycles(self, epoch: EpochCost) -> float:
         """Return what an epoch takes with the switch to it."""
-        return epoch.cycles * self.rates.slowdown + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
+        return epoch.cycles + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
 
     def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> float:
         """Run an epoch when its chips are free and what it reads is written; returns when the switch to it begins.
@@ -222,7 +220,7 @@ class _Clock:
         A free chip loads the programs of its next epoch while it waits for data of another.
         """
         reads = {name for graph in graphs for op in graph.ops for name in op.inputs if name in self.netlist.queues}
-        switch = self.cycles(epoch) - epoch.cycles * self.rates.slowdown
+        switch = self.cycles(epoch) - epoch.cycles
         known = max((self.written.get(name, 0.0) for name in reads), default=0.0)
         start = max([self.free.get(chip, 0.0) for chip in epoch.chips] + [known - switch], default=0.0)
         end = start + self.cycles(epoch)
@@ -288,7 +286,6 @@ class _Run:
             replicas=self.replicas,
             cores=self.cores,
             clock_hz=self.rates.clock_hz,
-            slowdown=self.rates.slowdown,
             epochs=tuple(epochs),
             executions=tuple(executions),
             switches=sum(n for _, n in on_device),

@@ -38,7 +38,7 @@ def program_costs(netlist: Netlist) -> tuple[list[dict[str, Any]], dict[str, dic
 
 
 def _program(cost: RunCost) -> dict[str, Any]:
-    micro = 1e6 / cost.clock_hz * cost.slowdown
+    micro = 1e6 / cost.clock_hz
     epochs = [
         {
             "graphs": [clipped(graph) for graph in epoch.graphs],
