@@ -57,7 +57,8 @@ class Blocking:
     ublock[0] x ublock[1] tiles (rows, columns).  order: `r` or `c`, of the ublocks in a macro block.
     A tensor streamed along its rows or columns has t = (its own t) * (steps it is cut into).
     spread: rows and columns of equal parts of the grid, among which the tensor's matrices (its t) are dealt out in runs, row by row; if
-    it has but one, its tile rows are.  The rest is then as if each part were a grid of its own.
+    it has but one, parts side by side share its tile rows, and parts one below the other its tile columns.  The rest is then as if each
+    part were a grid of its own.
     """
 
     t: int

@@ -56,13 +56,23 @@ def steps_along(tiles: int, cores: int, block: int) -> int | None:
     return -(-tiles // (cores * block))
 
 
-def dealt(t: int, rows: int, parts: int) -> tuple[int, int]:
-    """Matrices and tile rows of one of several parts of a grid that share a tensor; no matrices if a part would have nothing."""
-    items = t if t > 1 else rows
+def dealt(dims: tuple[int, int, int], spread: tuple[int, int]) -> tuple[int, int, int]:
+    """Matrices, tile rows and tile columns of one of several parts of a grid that share a tensor; no matrices if a part has nothing.
+
+    dims: of the whole tensor.  spread: rows and columns of parts; they share out matrices, or the columns and rows of a single one.
+    """
+    t, rows, cols = dims
+    if t > 1:
+        share = _share(t, spread[0] * spread[1])
+        return share, rows, cols
+    down, across = _share(rows, spread[1]), _share(cols, spread[0])
+    return (t, down, across) if down and across else (0, 0, 0)
+
+
+def _share(items: int, parts: int) -> int:
+    """Return how many items each of several parts has at most; 0 if one would have none."""
     share = -(-items // parts)
-    if (parts - 1) * share >= items > 0:
-        return 0, 0
-    return (share, rows) if t > 1 else (t, share)
+    return 0 if (parts - 1) * share >= items > 0 else share
 
 
 def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) -> int | None:
@@ -75,7 +85,7 @@ def streamed_t(tensor: TensorType, grid: tuple[int, int], blocking: Blocking) ->
     parts = blocking.spread
     if grid[0] % parts[0] or grid[1] % parts[1]:
         return None
-    t, rows = dealt(t, rows, parts[0] * parts[1])
+    t, rows, columns = dealt((t, rows, columns), parts)
     if t == 0:
         return None
     down = steps_along(rows, grid[0] // parts[0], blocking.mblock[0] * blocking.ublock[0])

@@ -115,7 +115,8 @@ def find(subject: BlockingSubject, target: Target) -> Blockings:
     refused: list[TooLarge] = []
     fitter = Fitter(subject, target, Costs(target), CostTemplate.of(subject.view))
     fitter.check_inner()
-    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits):
+    wide = subject.view.op in WITH_WEIGHTS
+    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits, wide=wide):
         fits = fitter.fit(layout)
         if isinstance(fits, TooLarge):
             refused.append(fits)

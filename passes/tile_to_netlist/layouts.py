@@ -19,7 +19,7 @@ WORTH = 0.95
 class GridLayout:
     """How a result lies on a grid.
 
-    spread: rows and columns of equal parts of the grid that t is dealt out to; rows, cols: of cores, all parts together;
+    spread: rows and columns of equal parts of the grid, as a blocking has them; rows, cols: of cores, all parts together;
     share: (t, rows, columns) of one core in tiles.
     """
 
@@ -29,27 +29,28 @@ class GridLayout:
     share: tuple[int, int, int]
 
 
-def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits) -> Iterator[GridLayout]:
+def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits, *, wide: bool = False) -> Iterator[GridLayout]:
     """Return every useful way for a result to lie on a grid, upright or on its side.
 
-    dims: (t, rows, columns) of the result in tiles.  Buda's kernels pass through matrices in time, and cores have equal shares without
-    padding; others spread matrices over parts of the grid too, or the rows of one that has few columns.
+    dims: (t, rows, columns) of the result in tiles.  wide: whether parts of the grid may share the columns of a matrix of few rows.
+    Buda's kernels pass through matrices in time, and cores have equal shares without padding; others spread matrices over parts of the
+    grid too, or the rows of one that has few columns.
     """
     height, width = target.grid or (0, 0)
     longest = max(height, width)
     shares = _splits if target.kernels == "fused" else _even_splits
-    for spread, (slices, part_rows) in _spreads(dims, target):
+    for spread, (slices, part_rows, part_cols) in _spreads(dims, target, wide):
         for down, share_rows in shares(part_rows, longest // spread[0]):
-            for across, share_cols in shares(dims[2], longest // spread[1]):
+            for across, share_cols in shares(part_cols, longest // spread[1]):
                 rows, cols = spread[0] * down, spread[1] * across
                 if limits.allows((rows, cols), (height, width)):
                     yield GridLayout(spread, rows, cols, (slices, share_rows, share_cols))
 
 
-def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits) -> list[GridLayout]:
+def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits, *, wide: bool = False) -> list[GridLayout]:
     """Return, by number of cores, the squarest of the layouts that leave least to do for a core, if that is less than on fewer cores."""
     by_cores: dict[int, list[GridLayout]] = {}
-    for layout in layouts(dims, target, limits):
+    for layout in layouts(dims, target, limits, wide=wide):
         by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
     found: list[GridLayout] = []
     least: float = inf
@@ -67,21 +68,23 @@ def _work_of(layout: GridLayout) -> tuple[int, float, int]:
     return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
 
 
-def _spreads(dims: tuple[int, int, int], target: Target) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield rows and columns of parts that a result is spread over, and the matrices and tile rows of each part."""
+def _spreads(dims: tuple[int, int, int], target: Target, wide: bool) -> Iterator[tuple[tuple[int, int], tuple[int, int, int]]]:
+    """Yield rows and columns of parts that a result is spread over, and the matrices, tile rows and tile columns of each part."""
     height, width = target.grid or (0, 0)
     longest = max(height, width)
     t, rows, cols = dims
     if target.kernels != "fused":
-        yield (1, 1), (t, rows)
+        yield (1, 1), dims
     elif t > 1:
         for parts, slices in _splits(t, height * width):
-            yield from ((spread, (slices, rows)) for spread in _rectangles(parts, longest))
+            yield from ((spread, (slices, rows, cols)) for spread in _rectangles(parts, longest))
     else:
-        for parts in range(1, longest // min(cols, longest) + 1 if rows > longest else 2):
-            share = dealt(t, rows, parts)
+        beside = [(1, parts) for parts in range(1, longest // min(cols, longest) + 1 if rows > longest else 2)]
+        below = [(parts, 1) for parts in range(2, longest + 1 if wide and cols > longest else 2)]
+        for spread in (*beside, *below):
+            share = dealt(dims, spread)
             if share[0]:
-                yield (1, parts), share
+                yield spread, share
 
 
 @lru_cache(maxsize=4096)

@@ -111,7 +111,8 @@ def _share(own: TensorType, result: TensorType, op: Op, blocking: Blocking) -> S
     (m, n), (rt, ct) = blocking.mblock, blocking.ublock
     whole, ours = tiles_of(result), tiles_of(own)
     grid = (op.place.rows, op.place.cols) if isinstance(op.place, Grid) else (1, 1)
-    across = grid[1] // blocking.spread[1]
+    parts = blocking.spread[0] if result.layout != "rows" and result.tile_dims()[0] <= 1 else 1  # that share columns
+    across = grid[1] // blocking.spread[1] * parts
     reread = result.layout != "rows" and n * ct * across < result.tile_dims()[2]  # rows too wide to hold are taken in parts
     if ours == whole:
         return Share(blocking.t, m * rt, n * ct, (rt, ct), reread, op.inner)

@@ -119,8 +119,8 @@ def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[ReadP
     down_parts, across_parts = (max(n, 1) for n in blocking.spread)
     grid_rows, grid_cols = max(place.rows // down_parts, 1), max(place.cols // across_parts, 1)
     step_rows, step_cols = (blocking.mblock[i] * blocking.ublock[i] for i in (0, 1))
-    part_t, part_rows = dealt(t, rows, down_parts * across_parts)
-    core_rows, core_cols = -(-part_rows // grid_rows), -(-cols // grid_cols)
+    part_t, part_rows, part_cols = dealt((t, rows, cols), (down_parts, across_parts))
+    core_rows, core_cols = -(-part_rows // grid_rows), -(-part_cols // grid_cols)
     down, across = max(-(-core_rows // step_rows), 1), max(-(-core_cols // step_cols), 1)
     return ReadPart(min(core_rows / rows, 1.0), min(core_cols / cols, 1.0), part_t / t), ReadSteps(down, across, step_rows * grid_rows)
 

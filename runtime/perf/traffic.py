@@ -196,8 +196,9 @@ def senders(producer: Op, read: Read) -> int:
     rows, cols = producer.place.rows, producer.place.cols
     if read.gathered:
         return max(min(round(read.part.fraction * rows * cols), rows * cols), 1)
-    if producer.blocking is not None and dims(read.tensor)[0] == 1:  # parts that share the rows of one matrix
-        rows, cols = rows * producer.blocking.spread[1], max(cols // producer.blocking.spread[1], 1)
+    if producer.blocking is not None and dims(read.tensor)[0] == 1:  # parts that share the columns and rows of one matrix
+        below, beside = producer.blocking.spread
+        rows, cols = max(rows // below, 1) * beside, max(cols // beside, 1) * below
     return touched(rows, read.part.rows, dims(read.tensor)[1]) * touched(cols, read.part.cols, dims(read.tensor)[2])
 
 

@@ -7,7 +7,7 @@ import pytest
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.model import Blocking, Chip
-from ttc.dialects.netlist.sizes import dst_limit, queue_buffer_bytes, steps_along, streamed_t, tile_bytes, tile_shape
+from ttc.dialects.netlist.sizes import dealt, dst_limit, queue_buffer_bytes, steps_along, streamed_t, tile_bytes, tile_shape
 
 WORMHOLE = Chip("n150", "wormhole_b0", 1, (9, 8), (32, 32), 1 << 20, 8, 6, 1 << 31, 1 << 28, 32, 39, ("Float32", "Float16_b"))
 BLACKHOLE = Chip("p150", "blackhole", 1, (10, 14), (32, 32), 1 << 20, 8, 8, 1 << 32, 1 << 28, 64, 39, ("Float32", "Float16_b"))
@@ -82,6 +82,16 @@ def test_matrices_are_dealt_out_to_parts_of_the_grid(
     grid: tuple[int, int], spread: tuple[int, int], ublock: tuple[int, int], t: int | None
 ) -> None:
     assert streamed_t(tiled(12, 128, 64), grid, Blocking(t or 1, (1, 1), ublock, spread=spread)) == t
+
+
+def test_columns_of_one_matrix_are_dealt_out() -> None:
+    """2 x 100 tiles over 4 parts of 2 x 5 cores, one below the other: 25 columns a part, 5 a core; a fifth of 21 tiles has nothing left."""
+    assert streamed_t(tiled(64, 3200), (8, 5), Blocking(1, (1, 1), (1, 5), spread=(4, 1))) == 1
+    assert streamed_t(tiled(64, 3200), (8, 5), Blocking(1, (1, 1), (1, 1), spread=(4, 1))) == 5
+    assert dealt((1, 2, 100), (4, 1)) == (1, 2, 25)
+    assert dealt((1, 100, 2), (1, 4)) == (1, 25, 2)
+    assert dealt((12, 4, 2), (2, 3)) == (2, 4, 2)
+    assert dealt((1, 2, 3), (4, 1)) == (0, 0, 0)
 
 
 def test_rows_of_one_matrix_are_dealt_out() -> None:

@@ -32,19 +32,28 @@ def test_divisors() -> None:
 
 @pytest.mark.parametrize("dims", [(1, 392, 2), (12, 4, 2), (1, 4, 96), (16, 12, 12), (1, 1, 1)])
 def test_layouts_cover_a_result_and_leave_no_core_idle(dims: tuple[int, int, int]) -> None:
-    t, rows, cols = dims
-    for layout in layouts(dims, FUSED, PlacementLimits()):
+    for layout in layouts(dims, FUSED, PlacementLimits(), wide=True):
         down, across = layout.rows // layout.spread[0], layout.cols // layout.spread[1]
-        part_t, part_rows = dealt(t, rows, prod(layout.spread))
+        part_t, part_rows, part_cols = dealt(dims, layout.spread)
         share_t, share_rows, share_cols = layout.share
         assert share_t == part_t
         assert (down - 1) * share_rows < part_rows <= down * share_rows
-        assert (across - 1) * share_cols < cols <= across * share_cols
+        assert (across - 1) * share_cols < part_cols <= across * share_cols
 
 
 def test_rows_of_narrow_results_and_matrices_take_the_whole_chip() -> None:
     assert max(layout.rows * layout.cols for layout in layouts((1, 392, 1), FUSED, PlacementLimits())) >= 70
     assert max(layout.rows * layout.cols for layout in layouts((12, 4, 1), FUSED, PlacementLimits())) == 48
+
+
+def test_columns_of_low_results_take_the_whole_chip_where_parts_may_share_them() -> None:
+    """2 tile rows of 1000 columns: at most 2 x 9 cores, or 8 parts of 9 columns of cores, one below the other."""
+    low = (1, 2, 1000)
+    assert max(layout.rows * layout.cols for layout in layouts(low, FUSED, PlacementLimits())) == 18
+    found = list(layouts(low, FUSED, PlacementLimits(), wide=True))
+    assert max(layout.rows * layout.cols for layout in found) == 72
+    assert {layout.spread for layout in found} == {(parts, 1) for parts in range(1, 10)}
+    assert {layout.spread for layout in layouts(low, BUDA, PlacementLimits(), wide=True)} == {(1, 1)}
 
 
 def test_kernels_of_buda_have_equal_shares_and_take_matrices_in_turn() -> None:

@@ -45,11 +45,11 @@ def test_too_large_for_any_grid() -> None:
 @pytest.mark.parametrize(
     ("view", "limits", "message", "hint"),
     [
-        (MATMUL, {"grid": (12, 2)}, "no grid of 12 x 2 cores fits on the 9 x 8 cores of n150", "4 x"),
-        (MATMUL, {"grid": (5, 2)}, "1 x 4 x 96 tiles would leave some of 5 x 2 cores without work", "4 x 2"),
+        (MATMUL, {"grid": (12, 2)}, "no grid of 12 x 2 cores fits on the 9 x 8 cores of n150", "8 x 2"),
+        (MAP, {"grid": (5, 2)}, "1 x 4 x 96 tiles would leave some of 5 x 2 cores without work", "4 x 2"),
         (MATMUL, {"start": (9, 9)}, r"no grid of the op fits .* from core \(9, 9\) on", "1 x 1"),
         (MATMUL, {"grid": (1, 9), "transposed": False}, "no grid of 1 x 9 cores fits .*, upright", "1 x 8"),
-        (MATMUL, {"grid": (1, 1), "stream": "none"}, r"1 x 1 cores need [\d,]+ bytes of L1 each .* n150 has 1,027,968", "2 x 4"),
+        (MATMUL, {"grid": (1, 1), "stream": "none"}, r"1 x 1 cores need [\d,]+ bytes of L1 each .* n150 has 1,027,968", "2 x 3"),
         (MATMUL, {"inner": 7}, "inner dimension of 24 tiles is not cut into 7 at a time", "6, 8"),
         (MAP, {"inner": 2}, "has no inner dimension", "u_kt"),
     ],
