@@ -17,6 +17,7 @@ from ttc.passes.tile_to_netlist.layouts import GridLayout, chosen_layouts, divis
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.refusals import TooLarge, refused_inner, refused_rule, too_large
 from ttc.runtime.perf.base import OpView, Share
+from ttc.runtime.perf.epoch import GRANULES
 
 DEEP_SHARE = 0.6
 """The share of L1 that deep K blocks may take: the rest is for what waits where paths join."""
@@ -58,6 +59,7 @@ class Candidate:
         busy: the same, or those of the slowest stream into it if these are more.
         held_bytes: of weights that are brought into L1 once, before the first microbatch.
         streamed_bytes: of weights that are read from DRAM for every microbatch.
+        parts: of a microbatch, in which results come out one after another.
     """
 
     rows: int
@@ -69,6 +71,12 @@ class Candidate:
     busy: int
     held_bytes: int = 0
     streamed_bytes: int = 0
+    parts: int = 1
+
+    @property
+    def first(self) -> float:
+        """Cycles until the first part of the results comes out."""
+        return self.busy / self.parts
 
     @property
     def cores(self) -> int:
@@ -249,7 +257,8 @@ class Fitter:
         moved = self.costs.streams(self.template, self.subject.weights, (rows, cols), blocking, need.inner, room)
         sent = self.costs.sent(self.subject.view.result, blocking.tiles, self.subject.readers)
         busy = max(core, int(moved.cycles), int(sent))
-        return Candidate(rows, cols, blocking, tuple(need.buffers), need.inner, core, busy, moved.held_bytes, moved.streamed_bytes)
+        parts = min(blocking.t, GRANULES) if moved.whole else GRANULES
+        return Candidate(rows, cols, blocking, tuple(need.buffers), need.inner, core, busy, moved.held_bytes, moved.streamed_bytes, parts)
 
     def check_inner(self) -> None:
         """Raises E0504 if the tiles of K asked for do not divide K."""

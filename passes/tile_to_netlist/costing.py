@@ -20,12 +20,14 @@ from ttc.runtime.perf.reads import reads_of
 class Streams:
     """The time of the streams that feed a core.  cycles: of the slowest one, or of all that enter a core together.
 
-    held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch.
+    held_bytes: of weights that stay in L1; streamed_bytes: of those read for each microbatch.  whole: whether results come out at the ends
+    of steps alone, as all of an input goes into each.
     """
 
     cycles: float
     held_bytes: int
     streamed_bytes: int
+    whole: bool = False
 
 
 @record
@@ -57,7 +59,8 @@ class Costs:
         """
         op = Op("", "", (), Grid(0, 0, *grid), blocking, template.op.work, inner=inner)
         cores, slowest, held, streamed, absorbed = grid[0] * grid[1], 0.0, 0.0, 0.0, 0.0
-        for index, read in zip(template.operands, reads_of(op), strict=True):
+        reads = reads_of(op)
+        for index, read in zip(template.operands, reads, strict=True):
             if read is None:
                 continue
             size = self.tile_bytes(read.tensor)
@@ -74,7 +77,8 @@ class Costs:
                 stream = Stream("core", core_bytes, core_bytes * distinct, distinct, sources=2, packet_bytes=size)
             slowest = max(slowest, stream_cycles(self.rates, stream))
             absorbed += core_bytes
-        return Streams(max(slowest, absorbed / self.rates.absorb_core), int(held), int(streamed))
+        whole = any(read is not None and read.part.whole for read in reads)
+        return Streams(max(slowest, absorbed / self.rates.absorb_core), int(held), int(streamed), whole)
 
     def sent(self, tensor: TensorType, tiles: int, readers: int) -> float:
         """Return cycles in which a core hands so many tiles of its result to each of its readers."""

@@ -120,4 +120,5 @@ class Problem:
         load = (traffic.read_bytes + traffic.write_bytes + beside) * self.cycles_per_byte
         busy = [float(c.busy) for c in chosen]
         interval = interval_cycles(self.rates, busy, [Load(channel=load)])
-        return epoch_cycles(self.rates, interval, max(sum(busy), load), self.input_count, before * self.cycles_per_byte)
+        fill = sum(c.first for c in chosen) + max(c.busy - c.first for c in chosen)
+        return epoch_cycles(self.rates, interval, max(fill, load), self.input_count, before * self.cycles_per_byte)

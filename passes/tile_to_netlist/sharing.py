@@ -21,24 +21,25 @@ IMPOSSIBLE = 1 << 40
 class Family:
     """For each op (row) the candidate it takes at each of several settings (column), and what that comes to.
 
-    picks: numbers into `fronts`; cores, busy, streamed, held: of those candidates.
+    picks: numbers into `fronts`; cores, busy, first, streamed, held: of those candidates.
     """
 
     fronts: Sequence[Sequence[Candidate]]
     picks: Ints
     cores: Ints
     busy: Floats
+    first: Floats
     streamed: Floats
     held: Floats
 
     @staticmethod
     def of(fronts: Sequence[Sequence[Candidate]], picks: Ints, possible: NDArray[np.bool_]) -> Family:
         """Return the family in which op i takes `fronts[i][picks[i, k]]` at setting k, where that is possible."""
-        figures = np.zeros((*picks.shape, 4))
+        figures = np.zeros((*picks.shape, 5))
         for i, front in enumerate(fronts):
-            figures[i] = np.array([(c.cores, c.busy, c.streamed_bytes, c.held_bytes) for c in front], np.float64)[picks[i]]
+            figures[i] = np.array([(c.cores, c.busy, c.first, c.streamed_bytes, c.held_bytes) for c in front], np.float64)[picks[i]]
         cores = np.where(possible, figures[..., 0], IMPOSSIBLE).astype(np.int64)
-        return Family(fronts, picks, cores, figures[..., 1], figures[..., 2], figures[..., 3])
+        return Family(fronts, picks, cores, *(figures[..., i] for i in range(1, 5)))
 
     def chosen(self, begin: int, end: int, setting: int) -> list[Candidate]:
         """Return the candidates of some ops at a setting."""
@@ -55,7 +56,8 @@ class Family:
         prologue = held if problem.holds else 0.0
         load = load if problem.holds else load + held
         interval = np.maximum(np.maximum.accumulate(self.busy[rows], axis=0) + problem.rates.microbatch_cycles, load)
-        fill = np.maximum(np.cumsum(self.busy[rows], axis=0), load)
+        rest = np.maximum.accumulate(self.busy[rows] - self.first[rows], axis=0)
+        fill = np.maximum(np.cumsum(self.first[rows], axis=0) + rest, load)
         rates = problem.rates
         times = rates.switch_cycles + prologue + fill + interval * max(problem.input_count - 1, 0)
         return np.where(np.cumsum(self.cores[rows], axis=0) <= problem.cores, times, np.inf)

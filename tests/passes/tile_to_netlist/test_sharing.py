@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tests.passes.tile_to_netlist.made import candidate, chain, even, found, small
@@ -32,6 +34,16 @@ def test_the_time_of_an_epoch_is_that_of_its_slowest_op() -> None:
     assert alone == problem.rates.switch_cycles + 1000 + 63 * (1000 + problem.rates.microbatch_cycles)
     assert both - alone == 700
     assert problem.time(family.chosen(0, 2, -1), problem.traffic(0, 2)[-1]) == both
+
+
+def test_ops_that_hand_on_parts_of_a_microbatch_work_at_the_same_time() -> None:
+    """The first microbatch takes the slowest op, and what each other op needs for its first part: 1000 + 800 / 8."""
+    nodes = [found(replace(candidate(1, 1, busy), parts=8)) for busy in (1000, 800)]
+    problem = chain(nodes, small(), 1)
+    family = paced([node.found.front for node in problem.nodes], 8)
+    times = family.times(problem, 0, 2).min(axis=1)
+    assert times[1] - problem.rates.switch_cycles == 1000 + 800 / 8
+    assert problem.time(family.chosen(0, 2, -1), problem.traffic(0, 2)[-1]) == times[1]
 
 
 def test_too_many_cores_are_no_epoch() -> None:
