@@ -28,10 +28,11 @@ class Rates:
         eth, eth_links: of one Ethernet link, and the links of a chip.
         eth_hop: cycles that a value takes to the next chip beside its bytes.
         host: of the link to the host.
-        switch_cycles: from the end of an epoch to the first packet of the next: every core loads its program and starts.
-        start_cycles: of these, from a core's start to its first packet.
+        program_bytes: that a core loads for an op, from channels of DRAM beside it.
+        start_cycles: from a core's start to its first packet.
         microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.
         prologue_cycles: of an epoch's start, for every buffer that is filled before it.
+        cores: of a chip.
     """
 
     clock_hz: float
@@ -52,11 +53,25 @@ class Rates:
     eth_links: int
     eth_hop: float
     host: float
-    switch_cycles: float
+    program_bytes: int
     start_cycles: float
     microbatch_cycles: float
     pipe_cycles: float
     prologue_cycles: float
+    cores: int
+
+    def program_cycles(self, cores: int) -> float:
+        """Return cycles of all ways from DRAM that programs of so many cores take."""
+        return cores * self.program_bytes / (self.dram_channels * self.dram_channel)
+
+    def switch_of(self, cores: int) -> float:
+        """Return cycles from the end of an epoch to the first packet of the next if so many cores load programs, and nothing else runs."""
+        return max(self.program_cycles(cores), self.program_bytes / self.absorb_core) + self.start_cycles
+
+    @property
+    def switch_cycles(self) -> float:
+        """Cycles of a switch in which all cores load programs."""
+        return self.switch_of(self.cores)
 
 
 @cache
@@ -67,7 +82,6 @@ def rates_of(target: Target) -> Rates:
     table = _table(target.arch)
     known = {field.name for field in fields(Rates)}
     channel = min(target.dram_bytes_per_cycle, max(target.dram_ports, 1) * table["inject_dram"])
-    dram = min(target.dram_channels * channel, table["dram_links"] * target.noc_link_bytes_per_cycle)
     return Rates(
         clock_hz=target.clock_hz,
         packets=target.noc_packets,
@@ -79,7 +93,7 @@ def rates_of(target: Target) -> Rates:
         eth_links=target.eth_links,
         eth_hop=table["eth_hop_seconds"] * target.clock_hz,
         host=table["pcie_bytes_per_second"] / target.clock_hz,
-        switch_cycles=table["program_bytes"] * target.cores / dram + table["start_cycles"],
+        cores=target.cores,
         **{key: value for key, value in table.items() if key in known},
     )
 

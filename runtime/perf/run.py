@@ -1,14 +1,14 @@
 """The cost of a program of a placed netlist: its epochs one after another, switches between them, and the host's transfers.
 
-Epochs on one chip run one after another; graphs of one epoch run together, each on its chip.  An epoch waits for the
-epochs before it that write the queues it reads; where that leaves chips free they work at the same time.  The host fills and empties
-queues while the device runs.  Replicas of a program compute their parts of the batch at the same time; one of them is costed.
+Epochs on one chip run one after another, each core by itself (`clock`); graphs of one epoch run together, each on its chip.  The host
+fills and empties queues while the device runs.  Replicas of a program compute their parts of the batch at the same time; one of them is
+costed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from ttc.dialects.core.errors import Error, nearest
@@ -16,6 +16,7 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Program, Queue
 from ttc.dialects.netlist.replicas import first_replica, replica_count
 from ttc.runtime.metrics import counter
+from ttc.runtime.perf.clock import Clock
 from ttc.runtime.perf.epoch import EpochCost, epoch_cost
 from ttc.runtime.perf.rates import Rates, machine, rates_of
 from ttc.runtime.perf.traffic import Traffic, tile_size
@@ -36,13 +37,14 @@ _CYCLES = counter("simulated_cycles")
 class EpochExecution:
     """One epoch of a run.
 
-    epoch: number in `RunCost.epochs`; start, cycles: when its switch begins, and how long switch and epoch take, in the first pass through
-    the program's loops; times: how often it runs.
+    epoch: number in `RunCost.epochs`; start, cycles: when the epochs before it on its chips end, and how much longer it takes, in the first
+    pass through the program's loops; origin: when its first op begins, or could; times: how often it runs.
     """
 
     epoch: int
     start: float
     cycles: float
+    origin: float
     times: int
 
 
@@ -54,7 +56,7 @@ class RunCost:
         program, target, arch, chips, cores: what runs where; cores of one chip.
         replicas: of the program, each on an equal part of the chips, which compute parts of the batch at the same time.
         epochs: of one replica, those that differ, in the order in which they first run; executions: all that run, loops unrolled once.
-        switches: epochs begun; switch_cycles: of all of them.
+        switches: epochs begun; switch_cycles: of all of them, also of those hidden behind the epochs before.
         device_cycles: of the device alone; host_cycles: of the host's transfers; cycles: of the run, both overlapped.
         samples: that a call computes; seconds: of it; samples_per_second.
         dram_bytes, host_bytes: moved, by all replicas.
@@ -196,49 +198,6 @@ def _joined(graphs: Sequence[Graph], graph: Graph) -> bool:
     return graph.epoch is not None and graph.epoch == graphs[0].epoch and graph.chip not in {other.chip for other in graphs}
 
 
-@dataclass
-class _Clock:
-    """When chips become free, and when queues have been written."""
-
-    netlist: Netlist
-    rates: Rates
-    free: dict[int, float] = field(default_factory=dict)
-    written: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def end(self) -> float:
-        """When all chips are free."""
-        return max(self.free.values(), default=0.0)
-
-    def cycles(self, epoch: EpochCost) -> float:
-        """Return what an epoch takes with the switch to it."""
-        return epoch.cycles + (self.rates.switch_cycles if any(op.cores for op in epoch.ops) else 0.0)
-
-    def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> float:
-        """Run an epoch when its chips are free and what it reads is written; returns when the switch to it begins.
-
-        A free chip loads the programs of its next epoch while it waits for data of another.
-        """
-        reads = {name for graph in graphs for op in graph.ops for name in op.inputs if name in self.netlist.queues}
-        switch = self.cycles(epoch) - epoch.cycles
-        known = max((self.written.get(name, 0.0) for name in reads), default=0.0)
-        start = max([self.free.get(chip, 0.0) for chip in epoch.chips] + [known - switch], default=0.0)
-        end = start + self.cycles(epoch)
-        self.free |= dict.fromkeys(epoch.chips, end)
-        self.written |= {queue: end + self.crossing(graph, queue) for graph in graphs for _, queue in graph.writes}
-        return start
-
-    def crossing(self, graph: Graph, name: str) -> float:
-        """Return cycles from the end of an epoch until what it wrote is there; none on its own chip."""
-        queue = self.netlist.queues.get(name)
-        return self.rates.eth_hop if queue is not None and queue.location == "dram" and queue.chip != graph.chip else 0.0
-
-    def wait(self, cycles: float) -> None:
-        """Let all chips wait for so many cycles."""
-        self.free = {chip: time + cycles for chip, time in self.free.items()}
-        self.written = {name: time + cycles for name, time in self.written.items()}
-
-
 # ---- the run -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -289,7 +248,7 @@ class _Run:
             epochs=tuple(epochs),
             executions=tuple(executions),
             switches=sum(n for _, n in on_device),
-            switch_cycles=sum(n for _, n in on_device) * self.rates.switch_cycles,
+            switch_cycles=sum(n * self.switch_cycles(e) for e, n in on_device),
             device_cycles=device,
             host_cycles=host,
             cycles=cycles,
@@ -302,18 +261,25 @@ class _Run:
             dram_peak=dram_bytes / max(cycles * chips * self.rates.dram_channels * self.rates.dram_channel, 1.0),
         )
 
+    def switch_cycles(self, epoch: EpochCost) -> float:
+        """Return cycles in which the cores of an epoch load their programs and start, each chip by itself."""
+        by_chip = [sum(op.cores for op in epoch.ops if op.chip == chip) for chip in epoch.chips]
+        return self.rates.switch_of(max(by_chip))
+
     def schedule(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[list[EpochExecution], float]:
         """When each epoch starts, and the cycle at which the last one ends, loops included.
 
         Epochs that run equally often form a loop.  Its first rounds are followed one by one; a chip begins its part of the next round when
         it is through with that of the last.  The rounds after these take as long as the last that was followed.
         """
-        clock = _Clock(self.netlist, self.rates)
+        clock = Clock(self.netlist, self.rates)
         found: list[EpochExecution] = []
         entries = list(zip(self.groups, uses, strict=True))
         for times, members in groupby(entries, key=lambda entry: entry[0][1]):
             loop = [(graphs, epochs[use], use) for (graphs, _), use in members]
-            found += [EpochExecution(use, clock.run(graphs, epoch), clock.cycles(epoch), times) for graphs, epoch, use in loop]
+            for graphs, epoch, use in loop:
+                running = clock.run(graphs, epoch)
+                found.append(EpochExecution(use, running.start, running.end - running.start, running.origin, times))
             chips = len({chip for _, epoch, _ in loop for chip in epoch.chips})
             followed, before, end = min(times, chips + 2, max(MAX_FOLLOWED // len(loop), 2)), clock.end, clock.end
             for _ in range(followed - 1):

@@ -56,13 +56,14 @@ def _cells(op: OpCost) -> list[tuple[int, int]]:
 
 def _epoch_events(cost: RunCost, execution: EpochExecution, epoch: EpochCost) -> Iterator[dict[str, Any]]:
     micro = 1e6 / cost.clock_hz
-    begin = execution.start + execution.cycles - epoch.cycles
+    begin = min(max(execution.start, execution.origin), execution.start + execution.cycles)
+    origin = execution.origin - epoch.prologue
     told = {"microbatches": epoch.input_count, "interval": round(epoch.interval), "limit": epoch.limit, "slowest": epoch.slowest}
     for chip in epoch.chips:
         if begin > execution.start:
             yield _event("switch", chip, EPOCHS, execution.start * micro, (begin - execution.start) * micro, {})
         args = {**told, "times": execution.times, "graphs": ", ".join(epoch.graphs)}
-        yield _event(epoch.graphs[0], chip, EPOCHS, begin * micro, epoch.cycles * micro, args)
+        yield _event(epoch.graphs[0], chip, EPOCHS, begin * micro, (execution.start + execution.cycles - begin) * micro, args)
     for op, first, last in zip(epoch.ops, epoch.begins, epoch.ends, strict=True):
         args = {
             "type": op.type,
@@ -74,7 +75,7 @@ def _epoch_events(cost: RunCost, execution: EpochExecution, epoch: EpochCost) ->
             "NoC in": round(op.noc_in),
         }
         for row, col in _cells(op):
-            yield _event(op.name, op.chip, thread_of(row, col), (begin + first) * micro, max(last - first, 0.0) * micro, args)
+            yield _event(op.name, op.chip, thread_of(row, col), (origin + first) * micro, max(last - first, 0.0) * micro, args)
 
 
 def _event(name: str, pid: int, tid: int, start: float, duration: float, args: dict[str, Any]) -> dict[str, Any]:

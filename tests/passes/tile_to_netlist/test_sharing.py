@@ -42,7 +42,7 @@ def test_ops_that_hand_on_parts_of_a_microbatch_work_at_the_same_time() -> None:
     problem = chain(nodes, small(), 1)
     family = paced([node.found.front for node in problem.nodes], 8)
     times = family.times(problem, 0, 2).min(axis=1)
-    assert times[1] - problem.rates.switch_cycles == 1000 + 800 / 8
+    assert times[1] == problem.rates.switch_cycles + 1000 + 800 / 8
     assert problem.time(family.chosen(0, 2, -1), problem.traffic(0, 2)[-1]) == times[1]
 
 

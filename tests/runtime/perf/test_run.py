@@ -29,7 +29,9 @@ def with_program(net: Netlist, *instructions: Instruction) -> Netlist:
 def test_one_epoch(pipeline: Pipeline) -> None:
     found = run_cost(pipeline(10))
     (epoch,) = found.epochs
-    assert found.device_cycles == pytest.approx(epoch.cycles + N150.switch_cycles)
+    switch = N150.switch_of(sum(op.cores for op in epoch.ops))
+    assert found.device_cycles == pytest.approx(epoch.cycles + switch)
+    assert found.switch_cycles == pytest.approx(switch)
     assert found.cycles == max(found.device_cycles, found.host_cycles)
     assert (found.switches, found.samples) == (1, 10)
     assert found.seconds == pytest.approx(found.cycles / 1e9)
@@ -49,10 +51,11 @@ def test_loops_multiply(pipeline: Pipeline) -> None:
     looped = with_program(
         net, Instruction("loop", (3,)), Instruction("loop", (2,)), execute, Instruction("endloop"), Instruction("endloop")
     )
-    assert run_cost(looped).device_cycles == pytest.approx(6 * once.device_cycles)
+    sixfold = run_cost(looped).device_cycles
+    assert 6 * once.epochs[0].cycles < sixfold < 6 * once.device_cycles  # cores of the first op go on while those of the last still work
     by_parameter = with_program(net, Instruction("param", ("$n",)), Instruction("loop", ("$n",)), execute, Instruction("endloop"))
     assert run_cost(by_parameter).device_cycles == pytest.approx(once.device_cycles)
-    assert run_cost(by_parameter, params={"n": 5}).device_cycles == pytest.approx(5 * once.device_cycles)
+    assert run_cost(by_parameter, params={"n": 6}).device_cycles == pytest.approx(sixfold)
     declared = with_program(net, Instruction("var", ("$n", 4)), Instruction("loop", ("$n",)), execute, Instruction("endloop"))
     assert run_cost(declared).samples == 40
 
@@ -81,7 +84,7 @@ def test_epochs_on_one_chip_follow_each_other_and_those_on_others_do_not(pipelin
     assert run(second)[0] == pytest.approx(alone)
     assert run(other) == (0.0, pytest.approx(max(alone, run(other)[1])))
     waiting = replace(other, ops=(replace(other.ops[0], inputs=("y",)),))
-    assert run(waiting)[0] == pytest.approx(alone - run_cost(net).switch_cycles)  # a chip that waits for data has loaded its programs
+    assert alone < run(waiting)[1] < alone + run_cost(net).epochs[0].cycles  # it reads entries as they are written
 
 
 def test_graphs_of_one_epoch_run_together() -> None:
@@ -118,9 +121,8 @@ def test_chips_work_on_different_rounds_of_a_loop(pipeline: Pipeline) -> None:
     """All but the first round of the one that is through sooner hide behind the other."""
     steps = [Instruction("loop", (100,)), Instruction("execute", ("g",)), Instruction("execute", ("h",)), Instruction("endloop")]
     found = run_cost(with_program(pair(pipeline, ((0, 1, 2),)), *steps))
-    each = [execution.cycles for execution in found.executions]
-    switch, hop = found.switch_cycles / found.switches, rates_of(load_target("n150")).eth_hop
-    assert found.device_cycles == pytest.approx(100 * max(each) + min(each) - switch + hop)
+    each = [epoch.cycles + N150.switch_of(sum(op.cores for op in epoch.ops)) for epoch in found.epochs]
+    assert 100 * max(epoch.cycles for epoch in found.epochs) < found.device_cycles < 100 * max(each) + min(each)
 
 
 def test_ops_on_the_host_cost_the_device_nothing(pipeline: Pipeline) -> None:

@@ -1,0 +1,229 @@
+"""When the epochs of a run begin: each core goes on to its next epoch by itself, as soon as its last op is through.
+
+A core's firmware takes the commands of its own queue one after another (NCRISC of tt-budabackend): it loads its program and the weights
+that its op holds, and works when data is there.  What loads at the same time shares the ways from DRAM, and has only what the epoch
+that still runs leaves of them.  An op reads entries of a queue as they are written, where entries are not written over; memory that
+others still read is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+
+from ttc.dialects.netlist.model import Graph, Netlist
+from ttc.runtime.perf.costs import OpCost
+from ttc.runtime.perf.epoch import GRANULES, EpochCost
+from ttc.runtime.perf.rates import Rates
+
+LEAST_LEFT = 0.05
+"""Part of the ways from DRAM that loads have at least, however busy the epoch beside them is."""
+
+Core = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningEpoch:
+    """When an epoch runs.
+
+    start: when those before it on its chips end; origin: when its first op could begin, prologue over, which may be before that; end.
+    """
+
+    start: float
+    origin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadJob:
+    """What an op loads before it works.  arrival: when all of its cores are free; cycles: of the ways from DRAM; least: of one core."""
+
+    arrival: float
+    cores: int
+    cycles: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUse:
+    """When the first and the last entry of a queue were written, or read, and how many entries those were."""
+
+    first: float
+    last: float
+    entries: int
+
+    def later(self, cycles: float) -> QueueUse:
+        """Return the same so many cycles later."""
+        return QueueUse(self.first + cycles, self.last + cycles, self.entries)
+
+    def after(self, other: QueueUse | None) -> QueueUse:
+        """Return when both uses are through with the first entry, and with the last."""
+        return self if other is None else QueueUse(max(self.first, other.first), max(self.last, other.last), self.entries)
+
+
+@dataclass
+class Clock:
+    """When cores become free, and when queues have been written and read."""
+
+    netlist: Netlist
+    rates: Rates
+    free: dict[Core, float] = field(default_factory=dict)
+    written: dict[str, QueueUse] = field(default_factory=dict)
+    read: dict[str, QueueUse] = field(default_factory=dict)
+    ends: dict[int, float] = field(default_factory=dict)
+    shares: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def end(self) -> float:
+        """When all chips are free."""
+        return max(self.ends.values(), default=0.0)
+
+    def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> RunningEpoch:
+        """Run an epoch as soon as its cores are free and loaded and what it reads is there."""
+        ready = self.ready(epoch)
+        begins, ends = begins_of(epoch), [end - epoch.prologue for end in epoch.ends]
+        origin = max([moment - begins[i] for i, moment in ready.items()], default=0.0)
+        if not ready:
+            origin = max([origin, *(self.ends.get(chip, 0.0) for chip in epoch.chips)])
+        numbers = {op.name: i for i, op in enumerate(epoch.ops)}
+        for graph in graphs:
+            for op in graph.ops:
+                i = numbers[op.name]
+                for name in op.inputs:
+                    origin = max(origin, self.data(name, graph, begins[i], ends[i] - epoch.ops[i].total))
+            for source, name in graph.writes:
+                i = numbers[source]
+                origin = max(origin, self.room(name, graph, begins[i], begins[i] + epoch.ops[i].busy, ends[i]))
+        end = origin + max([epoch.cycles - epoch.prologue, *ends])
+        self.note(graphs, epoch, origin, ends)
+        start = max([self.ends.get(chip, 0.0) for chip in epoch.chips], default=0.0)
+        for chip in epoch.chips:
+            self.ends[chip] = max(end, start)
+            self.shares[chip] = min(max(epoch.channel, epoch.links) / max(epoch.interval, 1.0), 1.0 - LEAST_LEFT)
+        return RunningEpoch(start, origin, max(end, start))
+
+    def ready(self, epoch: EpochCost) -> dict[int, float]:
+        """When the cores of each op have their program and weights, by number of the op; ops without cores need none."""
+        found: dict[int, float] = {}
+        for chip in epoch.chips:
+            numbers = [i for i, op in enumerate(epoch.ops) if op.cores and op.chip == chip]
+            jobs = [self.job(epoch.ops[i]) for i in numbers]
+            found |= zip(numbers, loaded(jobs, self.ends.get(chip, 0.0), 1.0 - self.shares.get(chip, 0.0)), strict=True)
+        return {i: moment + self.rates.start_cycles for i, moment in found.items()}
+
+    def job(self, op: OpCost) -> LoadJob:
+        """Return what an op loads."""
+        held = [stream for stream in op.streams if stream.held]
+        rates = self.rates
+        weights = sum(stream.total_bytes / min(stream.channels * rates.dram_channel, rates.dram_links * rates.link) for stream in held)
+        most = (rates.program_bytes + sum(stream.core_bytes for stream in held)) / rates.absorb_core
+        arrival = max(self.free.get(core, 0.0) for core in cores_of(op))
+        return LoadJob(arrival, op.cores, rates.program_cycles(op.cores) + weights, most + rates.prologue_cycles * len(held))
+
+    def data(self, name: str, graph: Graph, begin: float, last: float) -> float:
+        """The earliest origin of an epoch for what an op reads from a queue; begin, last: of its first and last microbatch there."""
+        found, queue = self.written.get(name), self.netlist.queues.get(name)
+        if found is None or queue is None:
+            return 0.0
+        if queue.type == "queue" and found.entries == graph.input_count <= queue.entries:
+            return max(found.first - begin, found.last - max(last, begin))
+        return found.last - begin
+
+    def room(self, name: str, graph: Graph, begin: float, first: float, last: float) -> float:
+        """The earliest origin of an epoch for an op that writes a queue: what lay there has been read; entries of its own, one by one.
+
+        begin: of the op's first microbatch; first, last: when it has its first and its last entry, all of them from the origin on.
+        """
+        moments = [0.0]
+        for other in self.overlaps.get(name, (name,)):
+            for use in (found for found in (self.read.get(other), self.written.get(other)) if found is not None):
+                own = other == name and self.netlist.queues[name].type == "queue" and use.entries == graph.input_count
+                moments.append(max(use.first - first, use.last - last) if own else use.last - begin)
+        return max(moments)
+
+    @cached_property
+    def overlaps(self) -> dict[str, list[str]]:
+        """For each queue that graphs write, those written queues whose buffers share memory with its own, itself among them."""
+        spans: dict[tuple[str, int, int], list[tuple[int, int, str]]] = {}
+        written = {name for graph in self.netlist.graphs.values() for _, name in graph.writes}
+        for name in sorted(written):
+            queue = self.netlist.queues[name]
+            for channel, address in queue.buffers:
+                spans.setdefault((queue.location, queue.chip, channel), []).append((address, address + queue.buffer_bytes, name))
+        found: dict[str, set[str]] = {name: {name} for name in written}
+        for lying in spans.values():
+            open_: list[tuple[int, str]] = []
+            for first, end, name in sorted(lying):
+                open_ = [(last, other) for last, other in open_ if last > first]
+                for _, other in open_:
+                    found[name].add(other)
+                    found[other].add(name)
+                open_.append((end, name))
+        return {name: sorted(others) for name, others in found.items()}
+
+    def note(self, graphs: Sequence[Graph], epoch: EpochCost, origin: float, ends: Sequence[float]) -> None:
+        """Write down when cores become free, and queues are read and written."""
+        numbers = {op.name: i for i, op in enumerate(epoch.ops)}
+        for op, end in zip(epoch.ops, ends, strict=True):
+            self.free |= dict.fromkeys(cores_of(op), origin + end)
+        for graph in graphs:
+            for op in graph.ops:
+                use = self.use(origin, epoch, numbers[op.name], graph.input_count)
+                self.read |= {name: use.after(self.read.get(name)) for name in op.inputs if name in self.netlist.queues}
+            for source, name in graph.writes:
+                found = self.use(origin, epoch, numbers[source], graph.input_count)
+                self.written[name] = found.later(self.crossing(graph, name))
+
+    def crossing(self, graph: Graph, name: str) -> float:
+        """Return cycles from when an op has an entry until it is in its queue; none on its own chip."""
+        queue = self.netlist.queues.get(name)
+        return self.rates.eth_hop if queue is not None and queue.location == "dram" and queue.chip != graph.chip else 0.0
+
+    def use(self, origin: float, epoch: EpochCost, number: int, entries: int) -> QueueUse:
+        """When an op has computed its first and its last microbatch."""
+        begin, end = epoch.begins[number] - epoch.prologue, epoch.ends[number] - epoch.prologue
+        return QueueUse(origin + begin + epoch.ops[number].busy, origin + end, entries)
+
+    def wait(self, cycles: float) -> None:
+        """Let all chips wait for so many cycles."""
+        self.free = {core: time + cycles for core, time in self.free.items()}
+        self.read = {name: use.later(cycles) for name, use in self.read.items()}
+        self.ends = {chip: time + cycles for chip, time in self.ends.items()}
+        self.written = {name: use.later(cycles) for name, use in self.written.items()}
+
+
+def begins_of(epoch: EpochCost) -> list[float]:
+    """When each op begins to read its first microbatch, from the end of the epoch's prologue on."""
+    reads = [max(op.dram_in, op.host_in) / GRANULES for op in epoch.ops]
+    return [max(begin - epoch.prologue - read, 0.0) for begin, read in zip(epoch.begins, reads, strict=True)]
+
+
+def cores_of(op: OpCost) -> Iterable[Core]:
+    """Return the cores of an op, as chip, row and column."""
+    return ((op.chip, row, col) for row in range(op.row, op.row + op.rows) for col in range(op.col, op.col + op.cols))
+
+
+def loaded(jobs: Sequence[LoadJob], until: float, left: float) -> list[float]:
+    """When each of several loads is done.  They share the ways from DRAM by their cores; before `until` only a part of these is left."""
+    remaining = {i: job.cycles for i, job in enumerate(jobs)}
+    done = [job.arrival + job.least for job in jobs]
+    now = min((job.arrival for job in jobs), default=0.0)
+    while remaining:
+        active = [i for i in remaining if jobs[i].arrival <= now]
+        arrivals = [jobs[i].arrival for i in remaining if jobs[i].arrival > now]
+        if not active:
+            now = min(arrivals)
+            continue
+        rate = left if now < until else 1.0
+        cores = sum(jobs[i].cores for i in active)
+        steps = [remaining[i] * cores / (jobs[i].cores * rate) for i in active]
+        step = min(*steps, *(moment - now for moment in arrivals), until - now if now < until else inf)
+        now += step
+        for i in active:
+            remaining[i] -= step * rate * jobs[i].cores / cores
+            if remaining[i] <= 1e-6 * max(jobs[i].cycles, 1.0):
+                done[i] = max(done[i], now)
+                del remaining[i]
+    return done

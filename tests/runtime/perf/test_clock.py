@@ -1,0 +1,85 @@
+"""When epochs of a run begin: cores go on by themselves, loads share DRAM, entries are read as they are written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Program
+from ttc.runtime.perf.clock import Clock, LoadJob, loaded
+from ttc.runtime.perf.rates import rates_of
+from ttc.runtime.perf.run import RunCost, run_cost
+
+N150 = rates_of(load_target("n150"))
+COUNT = 16
+
+
+def test_loads_share_the_ways_from_dram_by_their_cores() -> None:
+    alone = LoadJob(100.0, 4, 1000.0, 10.0)
+    assert loaded([alone], 0.0, 1.0) == [1100.0]
+    assert loaded([alone, alone], 0.0, 1.0) == [2100.0, 2100.0]
+    assert loaded([LoadJob(0.0, 3, 300.0, 0.0), LoadJob(0.0, 1, 300.0, 0.0)], 0.0, 1.0) == [400.0, 600.0]
+    assert loaded([LoadJob(0.0, 1, 300.0, 0.0), LoadJob(200.0, 1, 300.0, 0.0)], 0.0, 1.0) == [400.0, 600.0]
+
+
+def test_a_load_has_what_the_epoch_before_leaves_and_one_core_its_own_rate() -> None:
+    assert loaded([LoadJob(0.0, 1, 1000.0, 0.0)], 400.0, 0.5) == [1200.0]
+    assert loaded([LoadJob(50.0, 1, 10.0, 4000.0)], 0.0, 1.0) == [4050.0]
+    assert loaded([], 10.0, 1.0) == []
+
+
+def two_epochs(first: tuple[Grid, Grid], second: Grid) -> Netlist:
+    """x -> a -> b -> y, and y -> c -> z in an epoch of its own."""
+    x = tensor(8, 8)
+    ops = (relu("a", "x", x, first[0]), relu("b", "a", x, first[1]))
+    made = netlist_of((queue("x", x, (0, 1)), queue("y", x, (2,), "edge"), queue("z", x, (3,), "output")), ops, (("b", "y"),), COUNT)
+    queues = {name: replace(q, entries=COUNT, buffer_bytes=1 << 20) for name, q in made.queues.items()}
+    follower = Graph("h", 0, COUNT, (relu("c", "y", x, second),), (("c", "z"),))
+    steps = (Instruction("execute", ("g",)), Instruction("execute", ("h",)))
+    graphs = {**made.graphs, "h": follower}
+    return replace(made, queues=queues, graphs=graphs, programs={"forward": Program("forward", (), (), steps)})
+
+
+def last_part(cost: RunCost) -> float:
+    """Return what the second epoch adds to the run."""
+    return cost.executions[1].cycles
+
+
+PAIR = (Grid(0, 0, 2, 1), Grid(0, 1, 2, 1))
+
+
+def test_an_epoch_on_cores_that_are_free_reads_entries_as_they_are_written() -> None:
+    apart, same = run_cost(two_epochs(PAIR, Grid(0, 2, 2, 1))), run_cost(two_epochs(PAIR, PAIR[1]))
+    follower = same.epochs[1]
+    assert last_part(same) == pytest.approx(follower.cycles + N150.switch_of(2), rel=5e-3)
+    assert last_part(apart) < 2 * follower.cycles / COUNT
+    assert apart.device_cycles > apart.epochs[0].cycles + N150.switch_of(4)
+
+
+def test_cores_of_the_first_op_go_on_before_those_of_the_last() -> None:
+    early, late = (last_part(run_cost(two_epochs(PAIR, place))) for place in PAIR)
+    assert early < late
+
+
+def test_memory_that_others_read_is_not_written_over() -> None:
+    """z in the memory of x, which is read until the first op is through."""
+    net = two_epochs(PAIR, Grid(0, 2, 2, 1))
+    free, shared = net, replace(net, queues={**net.queues, "z": replace(net.queues["z"], buffers=net.queues["y"].buffers)})
+    assert Clock(shared, N150).overlaps == {"y": ["y", "z"], "z": ["y", "z"]}
+    assert Clock(free, N150).overlaps == {"y": ["y"], "z": ["z"]}
+    assert run_cost(shared).device_cycles > run_cost(free).device_cycles
+
+
+def test_waiting_moves_all_that_is_known() -> None:
+    net = two_epochs(PAIR, PAIR[0])
+    cost = run_cost(net)
+    clock = Clock(net, N150)
+    clock.run([net.graphs["g"]], cost.epochs[0])
+    before, written = clock.end, clock.written["y"]
+    clock.wait(500.0)
+    assert clock.end == before + 500.0
+    assert (clock.written["y"].first, clock.written["y"].entries) == (written.first + 500.0, COUNT)
+    assert min(clock.free.values()) > 500.0
