@@ -26,7 +26,7 @@ Core = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunningEpoch:
-    """When an epoch runs.
+    """An epoch of a run begins and ends at these cycles.
 
     start: when those before it on its chips end; origin: when its first op could begin, prologue over, which may be before that; end.
     """
@@ -47,20 +47,20 @@ class LoadJob:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueUse:
+class EntryTimes:
     """When the first and the last entry of a queue were written, or read, and how many entries those were."""
 
     first: float
     last: float
     entries: int
 
-    def later(self, cycles: float) -> QueueUse:
+    def later(self, cycles: float) -> EntryTimes:
         """Return the same so many cycles later."""
-        return QueueUse(self.first + cycles, self.last + cycles, self.entries)
+        return EntryTimes(self.first + cycles, self.last + cycles, self.entries)
 
-    def after(self, other: QueueUse | None) -> QueueUse:
+    def after(self, other: EntryTimes | None) -> EntryTimes:
         """Return when both uses are through with the first entry, and with the last."""
-        return self if other is None else QueueUse(max(self.first, other.first), max(self.last, other.last), self.entries)
+        return self if other is None else EntryTimes(max(self.first, other.first), max(self.last, other.last), self.entries)
 
 
 @dataclass
@@ -70,8 +70,8 @@ class Clock:
     netlist: Netlist
     rates: Rates
     free: dict[Core, float] = field(default_factory=dict)
-    written: dict[str, QueueUse] = field(default_factory=dict)
-    read: dict[str, QueueUse] = field(default_factory=dict)
+    written: dict[str, EntryTimes] = field(default_factory=dict)
+    read: dict[str, EntryTimes] = field(default_factory=dict)
     ends: dict[int, float] = field(default_factory=dict)
     shares: dict[int, float] = field(default_factory=dict)
 
@@ -181,10 +181,10 @@ class Clock:
         queue = self.netlist.queues.get(name)
         return self.rates.eth_hop if queue is not None and queue.location == "dram" and queue.chip != graph.chip else 0.0
 
-    def use(self, origin: float, epoch: EpochCost, number: int, entries: int) -> QueueUse:
+    def use(self, origin: float, epoch: EpochCost, number: int, entries: int) -> EntryTimes:
         """When an op has computed its first and its last microbatch."""
         begin, end = epoch.begins[number] - epoch.prologue, epoch.ends[number] - epoch.prologue
-        return QueueUse(origin + begin + epoch.ops[number].busy, origin + end, entries)
+        return EntryTimes(origin + begin + epoch.ops[number].busy, origin + end, entries)
 
     def wait(self, cycles: float) -> None:
         """Let all chips wait for so many cycles."""

@@ -27,7 +27,8 @@ def test_figures_of_a_netlist() -> None:
     found = side(cost)
     assert (found.samples, found.epochs) == (128, 6)
     assert found.run_ms == pytest.approx(cost.seconds * 1e3)
-    assert sum(found.limits_ms.values()) + found.switch_ms == pytest.approx(found.device_ms, rel=1e-3)
+    alone = sum(found.limits_ms.values()) + found.switch_ms  # cores go on to their next epoch while others still work
+    assert 0.97 * alone < found.device_ms < alone
 
 
 def test_the_chip_of_a_netlist(tmp_path: Path) -> None:
