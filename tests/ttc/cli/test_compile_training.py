@@ -115,7 +115,7 @@ def test_a_wrong_kernel_of_a_gradient_is_found_by_the_other_engine(
     capsys.readouterr()
     assert main(run) == 1
     found = json.loads(capsys.readouterr().out)["engines"]["first_wrong"]
-    assert found["location"][0].startswith("grad.")
+    assert any(name.startswith("grad.") for name in found["location"]), "it may be fused with ops of the loss"
 
 
 @pytest.mark.parametrize("stage", ["import", "nn", "tile", "nn:differentiate"])
