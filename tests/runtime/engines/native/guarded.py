@@ -262,11 +262,17 @@ def _reply(graph: Graph, cpu: Cpu, at_end: bool, note: Callable[[str], None]) ->
 def run_jobs(prepared: NativePlan, entries: dict[str, NDArray]) -> dict[str, NDArray]:
     """A run, job by job."""
 
-    def compute(leased: Any, segment: plan.Segment, memory: RunValues | None) -> None:
-        for number in range(segment.first, segment.last):
-            prepared._pool.run(leased.instance.segment(number, number + 1).ctypes.data)
-        if segment.step is not None and memory is not None and not leased.instance.status[0]:
-            memory.compute(segment.step, prepared._resolver)
+    def compute(leased: lease.Lease, memory: RunValues | None) -> bool:
+        for segment in prepared.prepared.layout.segments:
+            if not plan._hold(segment.conditions, memory):
+                continue
+            for number in range(segment.first, segment.last):
+                prepared._pool.run(leased.instance.segment(number, number + 1).ctypes.data)
+            if leased.status[0]:
+                return False
+            if segment.step is not None and memory is not None:
+                memory.compute(segment.step, prepared._resolver)
+        return True
 
     return prepared._leased(entries, compute)
 
