@@ -57,7 +57,7 @@ def test_one_sample_on_chips_in_turn(chips: int, layers: Path) -> None:
         with ttc.load(layers.with_suffix(".tti"), engine=engine) as executor:
             np.testing.assert_allclose(executor.run({"x": x})["y"], wanted, rtol=0, atol=1e-5)
     one = run_cost(ttc.compile(layers, **fields).netlist)
-    assert run_cost(netlist).device_cycles < 0.7 * one.device_cycles  # switches hide behind other chips' work
+    assert run_cost(netlist).device_cycles < 0.8 * one.device_cycles  # switches hide behind other chips' work
 
 
 def test_what_stays(layers: Path) -> None:
