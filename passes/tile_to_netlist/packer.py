@@ -38,7 +38,7 @@ class Effort:
 
 EFFORTS = (
     Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1),
-    Effort(settings=64, longest=48, rounds=60, attempts=16, shapes=4, reliefs=3),
+    Effort(settings=64, longest=48, rounds=24, attempts=16, shapes=4, reliefs=3),
     Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6),
 )
 
