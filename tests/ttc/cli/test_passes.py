@@ -29,7 +29,7 @@ def test_every_pass_with_its_options(capsys: pytest.CaptureFixture[str]) -> None
 def test_one_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["passes", "stream-batch"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("stream-batch: takes IR of stage nn, gives IR of stage tile\noptions: samples: whole number or none = none; chips: ")
+    assert out.startswith("stream-batch: takes IR of stage nn, gives IR of stage tile\noptions: samples: whole number or none = none; ")
     assert "Before:" in out
     assert main(["passes", "stream-bath"]) == 2
     assert "did you mean 'stream-batch'?" in capsys.readouterr().err
