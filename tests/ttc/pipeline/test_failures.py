@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -41,10 +42,12 @@ class Fails(torch.nn.Module):
 
 
 def children() -> set[str]:
-    """Processes that this one has started, and that are not gone."""
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()) | {
-        child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()
-    }
+    """Return the processes that this one started; a thread that ends while the list is made has none."""
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found |= set((task / "children").read_text().split())
+    return found
 
 
 def left() -> tuple[int, set[str], set[str], int]:
