@@ -124,6 +124,7 @@ def test_wheel_runs_in_a_fresh_environment(installed: Path) -> None:
 
 
 def test_wheel_imports_every_package(installed: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
     names = settings()["tool"]["setuptools"]["packages"]
     code = "import importlib, ttc; print(ttc.__file__); [importlib.import_module(name) for name in " + repr(names) + "]"
     found = run(installed, "-c", code)

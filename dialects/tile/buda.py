@@ -53,7 +53,7 @@ REDUCED = {1: "c", 2: "r", 3: "z"}
 """Buda's names of the dimensions, by distance from the end, along which a maximum can run."""
 
 VARIANTS: RuleTable[Callable[[Any], str | None]] = RuleTable("check of variants")
-"""What of a tile op is outside the vocabulary of Buda netlists, by mnemonic: a function that gives None if nothing is."""
+"""By mnemonic, the function that says what of a tile op Buda netlists have no words for; it gives None if they have all."""
 VARIANTS.refuse("Buda has all variants of it", "adjust", "binary", "embedding", "encoded_matmul", "from_host", "lookup", "relu", "repeat")
 VARIANTS.refuse("Buda has all variants of it", "rescale", "retile", "sfpu", "sparse_matmul", "splice", "tile_broadcast", "tile_depthwise")
 VARIANTS.refuse("Buda has all variants of it", "to_host", "topk", "yield")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.draws import generator, rng_of_test
 from tests.ops.cases import check_error, check_op, run_op, spec
@@ -14,6 +13,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.recurrent import GruOp, LstmOp, RnnOp
 from ttc.dialects.nn.shapes.recurrent import ACTIVATIONS
+
+pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+import torch  # noqa: E402
 
 STEPS, SAMPLES, FEATURES, HIDDEN = 5, 3, 4, 6
 X = generator("recurrent.X").standard_normal((STEPS, SAMPLES, FEATURES)).astype(np.float32)

@@ -33,6 +33,7 @@ def archive(small_onnx: Path, tmp_path: Path) -> Path:
 
 
 def test_names() -> None:
+    pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
     assert ttc.compile is compile
     assert ttc.load is load
     for name in ttc.__all__:
@@ -94,6 +95,7 @@ def test_errors(small_onnx: Path, archive: Path) -> None:
 
 
 def test_torch_modules_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
     module = type("Linear", (type("Module", (), {"__module__": "torch.nn.modules.module"}),), {})()
     with pytest.raises(ttc.Error, match=r"cannot compile a Linear") as caught:
         ttc.compile(module, (X,))

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ttc
-from tests.dialects.nn.gradients.test_check import wrong_by
-from ttc.comparison.gradients import BOUND, compare_gradients, has_gradients
-from ttc.dialects.nn.gradients.base import GRADIENTS
-
 torch = pytest.importorskip("torch", reason="torch has a build for Python 3.11 alone")
+
+import ttc  # noqa: E402
+from tests.dialects.nn.gradients.test_check import wrong_by  # noqa: E402
+from ttc.comparison.gradients import BOUND, compare_gradients, has_gradients  # noqa: E402
+from ttc.dialects.nn.gradients.base import GRADIENTS  # noqa: E402
 
 
 def network() -> Any:

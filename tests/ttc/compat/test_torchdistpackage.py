@@ -9,10 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from tests.ttc.dist.started import started
-from ttc import compat
-from ttc.compat.torchdistpackage import REFUSED, REFUSED_GROUPS
-from ttc.dialects.core.errors import Error
+torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+from tests.ttc.dist.started import started  # noqa: E402
+from ttc import compat  # noqa: E402
+from ttc.compat.torchdistpackage import REFUSED, REFUSED_GROUPS  # noqa: E402
+from ttc.dialects.core.errors import Error  # noqa: E402
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "distributed.md"
 

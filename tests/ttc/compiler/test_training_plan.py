@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import ttc
-from tests.passes.nn.test_gradients_of_networks import Layer, mlp
-from ttc.dialects.core.errors import Error
-from ttc.runtime.executor import Executor
-
 torch: Any = pytest.importorskip("torch", reason="networks are trained by PyTorch, too")
+
+import ttc  # noqa: E402
+from tests.passes.nn.test_gradients_of_networks import Layer, mlp  # noqa: E402
+from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.runtime.executor import Executor  # noqa: E402
+
 nn = torch.nn
 
 STEPS = 20

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
-from ttc.dialects.core.errors import Error
-from ttc.dynamo.draw_texts import draw_of, text_of
-from ttc.dynamo.draws import Draw, Like
+torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.dynamo.draw_texts import draw_of, text_of  # noqa: E402
+from ttc.dynamo.draws import Draw, Like  # noqa: E402
 
 aten = torch.ops.aten
 KEYWORDS = {"dtype": torch.float32, "layout": torch.strided, "device": torch.device("cpu"), "pin_memory": False}

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
-from torch._dynamo import config
 
-from ttc import metrics
-from ttc.dialects.core.errors import Error, TtcWarning
-from ttc.dynamo.limited import compile_limited
+pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch._dynamo import config  # noqa: E402
+
+from ttc import metrics  # noqa: E402
+from ttc.dialects.core.errors import Error, TtcWarning  # noqa: E402
+from ttc.dynamo.limited import compile_limited  # noqa: E402
 
 LINEAR = nn.Linear(4, 2)
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ttc
-from tests.ttc.pipeline.networks import ROWS, Whole, check_weights, microbatches, parts
-from ttc.pipeline.remote import RemoteSession
-
 torch: Any = pytest.importorskip("torch", reason="stages are modules of PyTorch")
+
+import ttc  # noqa: E402
+from tests.ttc.pipeline.networks import ROWS, Whole, check_weights, microbatches, parts  # noqa: E402
+from ttc.pipeline.remote import RemoteSession  # noqa: E402
 
 CONCURRENT = ["threads", "processes"]
 STARTS = int(os.environ.get("STARTS", "4"))
@@ -279,7 +279,7 @@ def test_many_starts_leave_nothing(mode: str, starts: int, tmp_path: Path) -> No
 SCRIPT = """
 import os, signal, sys, threading
 import numpy as np
-import ttc, torch
+import ttc, torch  # noqa: E402
 
 pipeline = ttc.Pipeline([("host", {archive!r})], mode="processes", patience=60)
 pipeline.push(np.zeros((2, 4), np.float32))

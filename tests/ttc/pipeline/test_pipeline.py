@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ttc
-from tests.ttc.pipeline.networks import BOUND, Whole, check_weights, microbatches, parts
-
 torch: Any = pytest.importorskip("torch", reason="stages are modules of PyTorch")
+
+import ttc  # noqa: E402
+from tests.ttc.pipeline.networks import BOUND, Whole, check_weights, microbatches, parts  # noqa: E402
 
 PLACES = [["host"], ["cpu", "host"], ["n150:0", "cpu", "host"], ["cpu", "host", "n150:1", "cpu"]]
 MODES = ["sequential", "threads", "processes"]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from tests.ttc.importers.onnx.cases import check, ints, node_model, normal
 from tests.ttc.importers.onnx.test_walk import failure, save
+
+torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
 
 @pytest.mark.parametrize(
