@@ -13,9 +13,10 @@ from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.ir.entries import derived_functions, module_attr
 from ttc.dialects.core.ir.to_plain import plain_attr, plain_block
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.codec import decode
 from ttc.dialects.netlist.model import Netlist
-from ttc.dialects.netlist.to_model import verify_netlist
+from ttc.dialects.netlist.to_model import to_model
 from ttc.dialects.nn.training.description import Training
 from ttc.passes.base import Unit
 from ttc.passes.recorded_inputs import absent_inputs, fixed_inputs
@@ -40,9 +41,12 @@ class Package:
 def emit(unit: Unit, version: str, texts: Mapping[str, str] | None = None) -> Package:
     """Return the archive of a module at the end of stage netlist, with texts by file name.
 
+    The IR itself was verified at the end of the stage, or when its text was read.
     Raises E06xx if the netlist breaks a rule, E0304 for a weight without a value.
     """
-    return replace(package_of(unit, verify_netlist(unit.module), version), texts=texts or {})
+    netlist = to_model(unit.module)
+    require_valid(netlist)
+    return replace(package_of(unit, netlist, version), texts=texts or {})
 
 
 def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:

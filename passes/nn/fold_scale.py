@@ -53,17 +53,16 @@ class FoldScale(Pass):
 
 
 def _sides(op: MulOp | DivOp) -> list[tuple[SSAValue, SSAValue]]:
-    """Computed operand and constant, as they may stand."""
+    """Return what may be the computed operand, and the constant beside it."""
     a, b = op.operands
-    orders = [(a, b), (b, a)] if isinstance(op, MulOp) else [(a, b)]
-    return [(value, constant) for value, constant in orders if is_constant(constant)]
+    return [(a, b), (b, a)] if isinstance(op, MulOp) else [(a, b)]
 
 
 def _fold_before(scale: MulOp | DivOp, rewriter: Rewriter) -> bool:
     """Into the weights of the op that computes what is scaled."""
     for value, constant in _sides(scale):
         op = owner(value, MatmulOp, Conv2dOp, ConvTranspose2dOp)
-        if op is None or not is_constant(op.operands[1]):
+        if op is None or not is_constant(constant) or not is_constant(op.operands[1]):
             continue
         reason = _obstacle(op, scale, constant)
         if reason is not None:
@@ -113,7 +112,9 @@ def _fold_after(scale: MulOp | DivOp, rewriter: Rewriter) -> None:
         op = uses[0].operation if len(uses) == 1 and uses[0].index == 0 else None
         if not isinstance(op, MatmulOp | Conv2dOp | ConvTranspose2dOp) or not _is_one(constant) or scale.results[0].type != value.type:
             continue
-        if not is_constant(op.operands[1]) or not single_use(op.operands[1]) or not rewriter.allow("fold-scale", scale):
+        if not is_constant(constant) or not is_constant(op.operands[1]) or not single_use(op.operands[1]):
+            continue
+        if not rewriter.allow("fold-scale", scale):
             continue
         factor = reshaped(rewriter, scale, constant, ())
         weights = rewriter.build(op, type(scale), op.operands[1], factor, sources=(scale,)).results[0]

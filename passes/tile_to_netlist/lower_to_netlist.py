@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.attributes import plain
-from ttc.dialects.core.ir.entries import Port, entry_functions, module_attr, ports, set_module_attr
+from ttc.dialects.core.ir.entries import Port, entry_functions, ports, set_module_attr
 from ttc.dialects.core.ir.leaves import LeafOp, ParamOp, StateOp
 from ttc.dialects.core.ir.locations import fused_location, named_location, source_names
 from ttc.dialects.core.ir.to_plain import plain_type
@@ -86,9 +86,12 @@ class LowerToNetlist(Pass):
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         set_chip(unit.module, chip(unit.target))
-        for kind, op in (("parameters", ParamOp), ("states", StateOp)):
-            set_module_attr(unit.module, kind, _variables(unit.module, op))
-        builder = _Builder(unit, self.precision, self.rules, rewriter)
+        kinds: dict[str, str] = {}
+        for kind, op in (("parameter", ParamOp), ("state", StateOp)):
+            variables = _variables(unit.module, op)
+            set_module_attr(unit.module, f"{kind}s", variables)
+            kinds |= {row[0]: kind for row in variables}
+        builder = _Builder(unit, self.precision, self.rules, rewriter, kinds)
         for function in entry_functions(unit.module):
             if rewriter.allow("lower-to-netlist", function, required=True):
                 builder.lower(function)
@@ -117,6 +120,8 @@ class _Builder:
     precision: str
     rules: Sequence[PrecisionRule]
     rewriter: Rewriter
+    kinds: Mapping[str, str]
+    """`state` or `parameter`, by the variable's name."""
     names: set[str] = field(default_factory=set)
     free: FreeNames = field(default_factory=lambda: FreeNames("_"))
     shared: dict[tuple[str, str, str], QueueOp] = field(default_factory=dict)
@@ -169,10 +174,9 @@ class _Builder:
         """`output`, or the kind of what the result updates.  Raises E0302 for an unknown name."""
         if port.updates is None:
             return "output"
-        for kind in ("state", "parameter"):
-            if any(row[0] == port.updates for row in module_attr(self.module, f"{kind}s") or ()):
-                return kind
-        raise Error("E0302", f"result '{port.name}' updates '{port.updates}', which is no state or parameter")
+        if port.updates not in self.kinds:
+            raise Error("E0302", f"result '{port.name}' updates '{port.updates}', which is no state or parameter")
+        return self.kinds[port.updates]
 
     def graphs(self, name: str, parts: Sequence[Sequence[OpGroup]], queues: dict[SSAValue, QueueOp], count: int) -> list[_Graph]:
         """Return a graph for each segment; values that cross a border get an edge queue."""
