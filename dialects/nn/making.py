@@ -90,6 +90,14 @@ def filled(b: OpMaker, value: float, like: SSAValue, shape: tuple[int, ...] | No
     return b.nn("expand", b.scalar(value, like), shape=sizes) if sizes else b.scalar(value, like)
 
 
+def without_negative(b: OpMaker, indices: SSAValue, size: int) -> SSAValue:
+    """Return indices of a dimension of so many elements where a negative one is the size, so that it is an error, not an element from the
+    end.
+    """
+    zero, beyond = (b.constant(np.array(number), b.dtype(indices)) for number in (0, size))
+    return b.nn("where", b.nn("less", indices, zero), beyond, indices)
+
+
 def part(b: OpMaker, x: SSAValue, axis: int, start: int, size: int) -> SSAValue:
     """Return a range of one dimension; x itself if it is all of it."""
     shape = b.shape(x)

@@ -20,7 +20,7 @@ NAMES: tuple[str, ...] = ("habana_frameworks", "lightning_habana", "poptorch", "
 def install(name: str) -> ModuleType:
     """Put ttc's module of a project's name, and its submodules, into `sys.modules`, and return it.
 
-    Raises: E0101 for a project that ttc has no module for; E0104 where the project itself is installed.
+    Raises: E0101 for a project that ttc has no module for; E0104 where the project itself is installed, or what ttc's module needs is not.
     """
     if name not in NAMES:
         raise Error("E0101", f"there is no module of ttc for '{str(name)[:80]}'", hint=nearest(str(name), NAMES))
@@ -28,7 +28,12 @@ def install(name: str) -> ModuleType:
         raise Error("E0104", f"{name} itself is installed, and nothing may stand in for it", hint=f"pip uninstall {name}")
     if not any(isinstance(finder, RefusalFinder) for finder in sys.meta_path):
         sys.meta_path.append(RefusalFinder())
-    module = import_module(f"{__name__}.{name}")
+    try:
+        module = import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "ttc").partition(".")[0] == "ttc":
+            raise
+        raise Error("E0104", f"ttc's {name} needs {error.name}, which is not installed", hint="pip install 'ttc[torch]'") from None
     sys.modules[name] = module
     for inner, submodule in getattr(module, "SUBMODULES", {}).items():
         sys.modules[f"{name}.{inner}"] = submodule

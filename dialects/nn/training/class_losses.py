@@ -12,7 +12,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.making import OpMaker
+from ttc.dialects.nn.making import OpMaker, without_negative
 from ttc.dialects.nn.training.loss import Loss, summed, vector, wide, wide_dtype
 
 INT64 = np.dtype(np.int64)
@@ -51,10 +51,7 @@ class _ClassLoss(Loss):
         place = self._axis(b.spec(logs))
         ignored = b.nn("equal", target, b.constant(np.array(self.ignore_index), INT64))
         zero = b.scalar(0, logs)
-        none = b.constant(np.array(0), INT64)
-        counted = b.nn("where", ignored, none, target)
-        beyond = b.constant(np.array(b.shape(logs)[place]), INT64)  # so that a negative one is an error, and not a class from the end
-        safe = b.nn("where", b.nn("less", counted, none), beyond, counted)
+        safe = without_negative(b, b.nn("where", ignored, b.constant(np.array(0), INT64), target), b.shape(logs)[place])
         sizes = b.shape(safe)
         at = b.reshape(safe, *sizes[:place], 1, *sizes[place:])
         found = b.reshape(b.nn("gather_elements", logs, at, axis=place), *sizes)

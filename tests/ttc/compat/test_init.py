@@ -101,7 +101,18 @@ def test_spellings_of_ours_are_told_once(recwarn: pytest.WarningsRecorder) -> No
     assert [str(w.message) for w in recwarn if w.category is TtcWarning] == ["other.once is ttc.always in ttc"]
 
 
+def test_what_a_module_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in ("ttc.compat.poptorch", "poptorch"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(Error, match="ttc's poptorch needs torch, which is not installed") as caught:
+        compat.install("poptorch")
+    assert caught.value.code == "E0104"
+    assert "poptorch" not in sys.modules
+
+
 def test_a_script_runs_with_its_arguments(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
     script = tmp_path / "script.py"
     script.write_text("import sys\nfrom ttc.dialects.core.errors import Error\nprint(sys.argv[1:])\nraise Error('E0101', 'as asked')\n")
     done = subprocess.run([sys.executable, "-m", "ttc.compat", str(script), "a", "--b"], capture_output=True, text=True, check=False)

@@ -8,8 +8,12 @@ from typing import TypeAlias
 import numpy as np
 
 from ttc.dialects.core.ir.spec import DYNAMIC
-from ttc.dialects.core.ir.values import SSAValue
+from ttc.dialects.core.ir.values import BlockArgument, SSAValue
 from ttc.dialects.core.shapes import axis_in, broadcast_shapes
+from ttc.dialects.nn.binary import WhereOp
+from ttc.dialects.nn.making import without_negative
+from ttc.dialects.nn.shape import ReshapeOp
+from ttc.dialects.nn.unary import CastOp
 from ttc.importers.common.dynamic import sliced, with_axes, without_axes
 from ttc.importers.common.padding import untrained_padding
 from ttc.importers.common.parts import element, part
@@ -173,13 +177,28 @@ def gather(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue, *, sparse_gr
     if not b.shape(x) or b.rank(x) != b.rank(index):
         found = b.nn("gather", b.reshape(x, b.spec(x).elements), b.reshape(index, b.spec(index).elements), axis=0)
         return b.reshape(found, *b.shape(index))
-    return b.nn("gather_elements", x, index, axis=axis_in(dim, b.rank(x)))
+    axis = axis_in(dim, b.rank(x))
+    return b.nn("gather_elements", x, _checked(b, index, b.shape(x)[axis]), axis=axis)
 
 
 def index_select(b: TorchBuilder, x: SSAValue, dim: int, index: SSAValue) -> SSAValue:
     if not b.shape(x):
         return x
-    return b.nn("gather", x, b.reshape(index, b.spec(index).elements), axis=axis_in(dim, b.rank(x)))
+    axis = axis_in(dim, b.rank(x))
+    index = _checked(b, b.reshape(index, b.spec(index).elements), b.shape(x)[axis])
+    return b.nn("gather", x, index, axis=axis)
+
+
+def _checked(b: TorchBuilder, index: SSAValue, size: int) -> SSAValue:
+    """Return indices of which a negative one is an error, as PyTorch has it, if they are given: places that ops find are not negative."""
+    pending = [index]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, BlockArgument):
+            return without_negative(b, index, size)
+        if isinstance(value.owner, ReshapeOp | CastOp | WhereOp):
+            pending.extend(value.owner.operands[1:] or value.owner.operands)
+    return index
 
 
 def embedding(b: TorchBuilder, weight: SSAValue, indices: SSAValue, padding_idx: int = -1, *_options: object) -> SSAValue:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
 from torch.nn import functional as F  # noqa: E402
 
-from tests.ttc.importers.torch.many import agree, randn  # noqa: E402
+from tests.ttc.importers.torch.many import Together, agree, randn, run  # noqa: E402
+from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.importers.torch.exported import import_exported  # noqa: E402
 
 AT = torch.tensor([2, 0, 2])
 PLACES = torch.tensor([[0, 2, 1, 0], [1, 1, 0, 2]])
@@ -124,3 +127,31 @@ def test_bags() -> None:
         mode: lambda w, mode=mode: F.embedding_bag(torch.tensor([1, 3, 0, 2, 1]), w, offsets, mode=mode) for mode in ("sum", "mean", "max")
     }
     agree(functions, randn(4, 3))
+
+
+NEGATIVE = {
+    "gather": lambda x, i: x.gather(1, i[:, None]),
+    "index_select": lambda x, i: x.index_select(1, i),
+    "cross_entropy": F.cross_entropy,
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_a_negative_index_is_no_element_from_the_end(name: str) -> None:
+    tensors = randn(3, 4), torch.tensor([0, 3, 1])
+    program = torch.export.export(Together({name: NEGATIVE[name]}), tensors)
+    assert np.allclose(run(program, tensors)[name], NEGATIVE[name](*tensors), atol=1e-6)
+    with pytest.raises(Error, match="index 4 is outside a dimension of 4 elements") as caught:
+        run(program, (tensors[0], torch.tensor([0, -1, 1])))
+    assert caught.value.code == "E0802"
+
+
+def test_a_class_that_is_ignored_may_be_negative() -> None:
+    agree({"loss": lambda x, i: F.cross_entropy(x, i, ignore_index=-1)}, randn(3, 4), torch.tensor([0, -1, 1]))
+
+
+def test_places_that_ops_find_are_not_looked_at() -> None:
+    program = torch.export.export(Together({"best": lambda x: x.gather(1, x.argmax(1, keepdim=True))}), (randn(3, 4),))
+    module, _ = import_exported(program)
+    assert "nn.gather_elements" in str(module)
+    assert "nn.less" not in str(module)
