@@ -12,7 +12,7 @@ from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.index import GatherElementsOp, GatherNdOp, GatherOp
-from ttc.dialects.nn.pieces import SliceOp
+from ttc.dialects.nn.pieces import ConcatOp, SliceOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp
 from ttc.passes.base import Rewriter
 from ttc.passes.nn.match import MAX_READ, attr, constant_array, reshaped, shape_of
@@ -96,8 +96,47 @@ def _gather_nd(op: GatherNdOp, weights: WeightStore) -> Build | None:
     return build
 
 
+def _gather_own(op: GatherNdOp, weights: WeightStore) -> Build | None:
+    """Index tuples of samples that each begin with the sample's own number are tuples without it, in a dimension that both share."""
+    x, indices = op.operands
+    joined, shared, shape = indices.owner, attr(op, "batch_dims"), shape_of(indices)
+    if not isinstance(joined, ConcatOp) or attr(joined, "axis") != len(shape) - 1 or not (static(x) and static(indices)):
+        return None
+    first, *others = joined.operands
+    if not others or shape_of(first)[-1] != 1 or shared >= len(shape) - 1 or shape_of(x)[shared] != shape[shared]:
+        return None
+    own = _known(first, weights)
+    if own is None or not bool(np.all(np.moveaxis(own, shared, -1) == np.arange(shape[shared]))):
+        return None
+
+    def build(rewriter: Rewriter) -> SSAValue:
+        rest = others[0] if len(others) == 1 else rewriter.build(op, ConcatOp, *others, sources=(joined,), axis=len(shape) - 1).results[0]
+        return rewriter.build(op, GatherNdOp, x, rest, batch_dims=shared + 1).results[0]
+
+    return build
+
+
 def _indices(op: Operation, weights: WeightStore) -> NDArray | None:
-    return constant_array(op.operands[1], weights, MAX_READ) if static(op.operands[0]) else None
+    return _known(op.operands[1], weights) if static(op.operands[0]) else None
+
+
+def _known(value: SSAValue, weights: WeightStore, depth: int = 4) -> NDArray | None:
+    """Return the value of a constant, or of constants that are reshaped, expanded and joined: ops that stay where their result is large.
+
+    depth: the most ops that may be on the way.
+    """
+    op = value.owner
+    if not isinstance(op, ReshapeOp | ExpandOp | ConcatOp):
+        return constant_array(value, weights, MAX_READ)
+    if depth == 0 or not static(value) or spec_of(value.type).elements > MAX_READ:
+        return None
+    parts = [_known(operand, weights, depth - 1) for operand in op.operands]
+    arrays = [part for part in parts if part is not None]
+    if len(arrays) < len(parts):
+        return None
+    if isinstance(op, ConcatOp):
+        return np.concatenate(arrays, attr(op, "axis"))
+    return arrays[0].reshape(shape_of(value)) if isinstance(op, ReshapeOp) else np.broadcast_to(arrays[0], shape_of(value))
 
 
 def _run(indices: NDArray, size: int) -> int | None:
@@ -139,4 +178,5 @@ def rules() -> list[RewriteRule]:
         RewriteRule("gather-table", (GatherOp,), _gather_table),
         RewriteRule("gather-elements-run", (GatherElementsOp,), _gather_elements),
         RewriteRule("gather-nd-run", (GatherNdOp,), _gather_nd),
+        RewriteRule("gather-nd-own", (GatherNdOp,), _gather_own),
     ]

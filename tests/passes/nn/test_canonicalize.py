@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -230,6 +231,30 @@ def test_gathers_in_order_are_slices(harness: Harness, kind: str, attrs: str, in
     outcome = harness.numbers(Canonicalize(), gather(kind, attrs, indices, result), {"i": indices}, 0.0)
     found = {line.split(" = nn.")[1].split("(")[0] for line in outcome.text.splitlines() if " = nn." in line}
     assert sorted(found) == ops
+
+
+@pytest.mark.parametrize(
+    ("samples", "rows", "left"),
+    [([0, 1], [0, 1, 2, 3], []), ([0, 1], [3, -1, 1, 0], ["batch_dims = 1"]), ([1, 0], [3, -1, 1, 0], ["batch_dims = 0"])],
+)
+def test_places_in_samples_that_are_joined(harness: Harness, samples: list[int], rows: list[int], left: list[str]) -> None:
+    """Places that run through x need no gather; those in each sample's own rows are shared by sample."""
+    outcome = harness.numbers(
+        Canonicalize(),
+        """(%x: tensor<2x4x3xf32>)
+        %s = ttc.constant() {value = #ttc.weight<"s", tensor<2xi64>>} : () -> tensor<2xi64>
+        %r = ttc.constant() {value = #ttc.weight<"r", tensor<4xi64>>} : () -> tensor<4xi64>
+        %0 = nn.reshape(%s) {shape = [2, 1, 1]} : (tensor<2xi64>) -> tensor<2x1x1xi64>
+        %1 = nn.expand(%0) {shape = [2, 4, 1]} : (tensor<2x1x1xi64>) -> tensor<2x4x1xi64>
+        %2 = nn.reshape(%r) {shape = [1, 4, 1]} : (tensor<4xi64>) -> tensor<1x4x1xi64>
+        %3 = nn.expand(%2) {shape = [2, 4, 1]} : (tensor<1x4x1xi64>) -> tensor<2x4x1xi64>
+        %4 = nn.concat(%1, %3) {axis = 2} : (tensor<2x4x1xi64>, tensor<2x4x1xi64>) -> tensor<2x4x2xi64>
+        %5 = nn.gather_nd(%x, %4) {batch_dims = 0} : (tensor<2x4x3xf32>, tensor<2x4x2xi64>) -> tensor<2x4x3xf32>
+        return %5 : tensor<2x4x3xf32>""",
+        {"s": np.array(samples), "r": np.array(rows)},
+        0.0,
+    )
+    assert re.findall("batch_dims = .", outcome.text) == left
 
 
 def test_equal_ops_are_computed_once_and_unused_ones_never(harness: Harness) -> None:

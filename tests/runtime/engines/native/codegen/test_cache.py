@@ -174,7 +174,7 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
     assert unusable(tmp_path / "file") == f"{tmp_path}/file: Not a directory"
     assert unusable(tmp_path / "file" / "below") == f"{tmp_path}/file/below: Not a directory"
     assert unusable(Path("/proc/cache")).startswith("/proc/cache: ")
-    assert unusable(Path("nul\0")).endswith("embedded null byte")
+    assert "embedded null" in unusable(Path("nul\0"))
 
 
 @pytest.mark.parametrize("name", ["/", "//", "/."])
