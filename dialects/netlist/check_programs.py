@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from math import prod
 
@@ -254,6 +254,7 @@ class Dataflow:
         if not self.found.require(total <= MAX_USES, "E0608", self.walk.where, f"its {total} uses of queues are too many"):
             return
         uses: dict[str, list[int]] = defaultdict(list)
+        self._check_carried(reads)
         for epoch, (graph, loops) in enumerate(self.walk.epochs):
             count = graph.input_count * (loops[-1].iterations if loops else 1)
             self.stashes.note(self.program, graph, count, reads[graph.name])
@@ -269,6 +270,16 @@ class Dataflow:
             self.found.require(not missing, "E0608", self.walk.where, f"nothing writes queue '{queue}' of result '{name}'")
         for name, epochs in uses.items():
             self._check_lifetime(name, epochs)
+
+    def _check_carried(self, reads: Mapping[str, Sequence[str]]) -> None:
+        """A state that each of several microbatches changes is read where it is written: other graphs take all microbatches at once."""
+        streams = [graph for graph in {graph.name: graph for graph, _ in self.walk.epochs}.values() if graph.input_count > 1]
+        for graph in streams:
+            for _, name in graph.writes:
+                kept = name in self.netlist.queues and self.netlist.queues[name].kind == "state"
+                other = next((g.name for g in streams if g is not graph and name in reads[g.name]), None) if kept else None
+                message = f"each microbatch of graph '{graph.name}' changes state '{name}', which graph '{other}' reads for all of them"
+                self.found.require(other is None, "E0608", self.walk.where, message)
 
     def _reads(self, graph: Graph) -> list[str]:
         names = dict.fromkeys(name for op in graph.ops for name in op.inputs)

@@ -82,6 +82,8 @@ def _check_kind(queue: Queue, where: str, found: Findings) -> None:
     stored = queue.kind in STORED
     found.require(stored == (queue.key is not None), "E0609", where, f"kind {queue.kind} {'needs a' if stored else 'has no'} key")
     found.require(not stored or queue.type == "ram", "E0609", where, f"kind {queue.kind} is read in place: its type is ram")
+    adds = not queue.summed or (queue.type == "ram" and queue.kind in ("output", "edge"))
+    found.require(adds, "E0609", where, "only a ram that ops fill, for a result or other graphs, adds up what microbatches write")
     consumed = queue.kind != "stash" or queue.type == "queue"
     found.require(consumed, "E0609", where, "each reader of a stash gets each of its entries once: its type is queue")
     if queue.lifetime is not None:

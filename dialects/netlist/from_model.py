@@ -65,6 +65,7 @@ def _queue(queue: Queue) -> QueueOp:
         space=queue.location,
         view=view,
         settings=queue.settings or None,
+        summed=queue.summed or None,
         **{name: getattr(queue, name) for name in names},
     )
 

@@ -119,6 +119,7 @@ class Queue:
         alias: the queue whose memory this one shows, with other entries.
         view: tile manipulations that an entry passes through on its way into the queue; None: none.
         settings: what else the source says.
+        summed: whether what the microbatches of one execution write to it adds up, from zero; it is of type `ram`.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Queue:
     alias: str | None = None
     view: Function | None = None
     settings: Settings = ()
+    summed: bool = False
 
 
 @record(slots=True)

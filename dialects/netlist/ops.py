@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import TtcOp
-from ttc.dialects.core.ir.attributes import INT, INTS, STR, STRS
+from ttc.dialects.core.ir.attributes import BOOL, INT, INTS, STR, STRS
 from ttc.dialects.netlist.attrs import (
     RECORDS,
     AddressesAttr,
@@ -88,6 +88,7 @@ class QueueOp(NetlistBase):
     lifetime: tuple[int, int] | None = field(INTS, tuple, optional=True)
     alias: str | None = field(STR, str, optional=True)
     settings: Settings | None = field(STRS, tuple, optional=True)
+    summed: bool | None = field(BOOL, bool, optional=True)
 
     @property
     def tensor(self) -> Attribute:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, make_function
-from ttc.dialects.core.ir.leaves import LeafOp, ParamOp, StateOp
+from ttc.dialects.core.ir.leaves import StateOp
 from ttc.dialects.core.ir.locations import location_of, named_location, where
-from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.block_maker import BlockMaker
 from ttc.dialects.nn.gradients.maker import PREFIX
-from ttc.dialects.nn.making import part, zeros
+from ttc.dialects.nn.making import zeros
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry, States, entry_named, parameters_of, require_free
-from ttc.passes.nn.training_notes import BACKWARD, COUNT, OPTIMIZER, SCALE, SCALED, STEP, SUM, note, note_wide, notes
+from ttc.passes.nn.microbatches import require_rows, stream, unrolled, why_not_streamed
+from ttc.passes.nn.training_notes import ADDED, BACKWARD, COUNT, OPTIMIZER, SCALE, SCALED, STEP, SUM, UPDATE, note, note_wide, notes
 
 NUMBER = Spec((), np.dtype(np.float32))
 LEAST = 1e-30
@@ -33,7 +34,10 @@ class AccumulateGradients(Pass):
 
     `optimizer` gives the gradients that were added, divided by the count, and clears the states.  `step` gives those of so many
     microbatches at once: they are never stored.  Both are left to `apply-optimizer`, which puts new values of parameters in the place
-    of gradients.  Without a loss each call of `backward` counts 1, and there is no `step`: whoever has the loss gives the gradients of
+    of gradients.  On a device, a step takes its microbatches one after another (`ttc.input_count`), where each epoch can compute all of
+    them before the next begins; its sums are what `step_update` takes, which runs once, after it (`ttc.then`).
+
+    Without a loss each call of `backward` counts 1, and there is no `step`: whoever has the loss gives the gradients of
     outputs, and may set the count.
 
     Args:
@@ -64,7 +68,8 @@ class AccumulateGradients(Pass):
           func.return %1, %n, %3, %5 : tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<f32>
         }
     Missed:
-        never: inputs whose rows are not those of one microbatch are the same for all.
+        a step unrolls its microbatches on a device: a state changes from one to the next, and is read elsewhere than where it changes.
+        Inputs whose rows are not those of one microbatch are the same for all.
     """
 
     name: ClassVar[str] = "accumulate-gradients"
@@ -84,7 +89,7 @@ class AccumulateGradients(Pass):
         if self.updates and gradients.specs:
             require_free(unit.module, OPTIMIZER)
             if gradients.counted:
-                gradients.make_step(self.microbatches)
+                gradients.make_step(self.microbatches, rewriter)
             gradients.make_optimizer()
         gradients.add_up()
         note(unit.module, microbatches=self.microbatches, batch=gradients.rows)
@@ -184,12 +189,20 @@ class _Gradients:
             scale = copy.result
         return scale if count is None else maker.nn("mul", count, maker.cast(scale, maker.dtype(count)))
 
-    def make_step(self, microbatches: int) -> None:
+    def make_step(self, microbatches: int, rewriter: Rewriter) -> None:
         """The entry that gives the gradients of several microbatches, divided."""
         entry = OpenEntry.copy(self.function, STEP, self.unit.module)
         if microbatches > 1:
-            entry = _unrolled(entry, microbatches, self.rows, self.unit, {f"{PREFIX}{name}" for name in self.specs})
+            rows = require_rows(entry, self.rows)
+            if self._streams(entry, rewriter):
+                self._stream(entry, microbatches, rows)
+                rewriter.applied(entry.function, f"a step streams {microbatches} microbatches of {rows} rows", microbatches=microbatches)
+                entry = self._update(entry)
+            else:
+                entry = unrolled(entry, microbatches, rows, self.unit, {SUM, COUNT, *(f"{PREFIX}{name}" for name in self.specs)})
         share = self._share(entry, entry.result(COUNT) if self.divided else None)
+        if entry.function.sym_name.data == UPDATE:
+            entry.taken(COUNT)  # the streamed part gives it
         for name in self.specs:
             value = entry.taken(f"{PREFIX}{name}")
             assert value is not None
@@ -197,89 +210,38 @@ class _Gradients:
             entry.give(Port(f"{PREFIX}{name}"), _divided(maker, value, share))
         entry.close()
 
+    def _streams(self, entry: OpenEntry, rewriter: Rewriter) -> bool:
+        """Return whether microbatches of a step are streamed: on devices, where they can be."""
+        if self.unit.target.is_host:
+            return False
+        reason = why_not_streamed(entry)
+        if reason is not None:
+            rewriter.missed(entry.function, f"microbatches of a step are not streamed: {reason}")
+        return reason is None and rewriter.allow("stream-step", entry.function)
+
+    def _stream(self, entry: OpenEntry, microbatches: int, rows: int) -> None:
+        """Let an entry take microbatches, and give sums of gradients under names of their own, for the update."""
+        for name in (COUNT, *(f"{PREFIX}{name}" for name in self.specs)):
+            value = entry.result(name) if name == COUNT else entry.taken(name)
+            assert value is not None
+            if name != COUNT or self.divided:
+                entry.give(Port(f"{ADDED}{name}"), value)
+        sums = {port.name for port, _ in entry.results if port.name in (SUM, COUNT) or port.name.startswith(ADDED)}
+        stream(entry, microbatches, rows, sums, UPDATE)
+        note_wide(self.unit.module, *sums)
+
+    def _update(self, streamed: OpenEntry) -> OpenEntry:
+        """Close a streamed entry, and return the one that takes its sums, opened."""
+        require_free(self.unit.module, UPDATE)
+        sums = [(port, value) for port, value in streamed.results if port.name.startswith(ADDED)]
+        streamed.close()
+        names = [Port(port.name.removeprefix(ADDED)) for port, _ in sums]
+        taken = [(Port(port.name), value.type) for port, value in sums]
+        made = OpenEntry(make_function(UPDATE, taken, named_location(UPDATE)), [port for port, _ in taken])
+        made.results = list(zip(names, made.block.args, strict=True))
+        self.unit.module.body.block.add_op(made.function)
+        return made
+
 
 def _divided(maker: BlockMaker, value: SSAValue, share: SSAValue | None) -> SSAValue:
     return value if share is None else maker.nn("div", value, maker.cast(share, maker.dtype(value)))
-
-
-# ---- several microbatches at once -----------------------------------------------------------------------------------------------
-
-
-def _unrolled(entry: OpenEntry, microbatches: int, rows: int | None, unit: Unit, gradients: Collection[str]) -> OpenEntry:
-    """Return the entry for several microbatches: inputs hold their rows one after another; states go from each to the next.
-
-    gradients: outputs that are added, as losses and counts are.
-    """
-    if rows is None:
-        raise Error("E0101", "the inputs have no rows: there are no microbatches", where=where(entry.function))
-    wide = [_widened(spec_of(a.type), rows, microbatches) for a in entry.block.args]
-    declared: list[tuple[Port, Attribute]] = [(port, tensor_type(s)) for port, s in zip(entry.arguments, wide, strict=True)]
-    made = OpenEntry(make_function(STEP, declared, entry.function.location), entry.arguments)
-    maker = BlockMaker(made.block, unit.weights)
-    leaves: dict[tuple[str, object], SSAValue] = {}
-    now: dict[str, SSAValue] = {}
-    runs: list[list[SSAValue]] = []
-    for number in range(microbatches):
-        maker.enter(entry.function.location)
-        values: dict[SSAValue, SSAValue] = {}
-        for old, new in zip(entry.block.args, made.block.args, strict=True):
-            same = old.type == new.type
-            values[old] = new if same else part(maker, new, 0, number * rows, rows)
-        _copy(entry.block.ops, made, values, leaves, now)
-        runs.append([values.get(value, value) for _, value in entry.results])
-        now |= {port.updates: value for (port, _), value in zip(entry.results, runs[-1], strict=True) if port.updates is not None}
-    rows_of_all: list[tuple[Port, SSAValue]] = []
-    for index, (port, old) in enumerate(entry.results):
-        maker.enter(old.owner.location if isinstance(old.owner, Operation) else entry.function.location)
-        added = port.name in (SUM, COUNT) or port.name in gradients
-        rows_of_all.append((port, _together(maker, port, [run[index] for run in runs], rows, added=added)))
-    made.results = rows_of_all
-    entry.function.detach()
-    entry.function.erase()
-    unit.module.body.block.add_op(made.function)
-    return made
-
-
-def _widened(spec: Spec, rows: int, microbatches: int) -> Spec:
-    """Return the type of an input of several microbatches."""
-    return Spec((rows * microbatches, *spec.shape[1:]), spec.dtype) if spec.shape[:1] == (rows,) else spec
-
-
-def _copy(
-    ops: Iterable[Operation],
-    made: OpenEntry,
-    values: dict[SSAValue, SSAValue],
-    leaves: dict[tuple[str, object], SSAValue],
-    now: Mapping[str, SSAValue],
-) -> None:
-    """Copy the ops of one microbatch; leaves are shared, but states that an earlier one has changed."""
-    for op in ops:
-        if isinstance(op, StateOp) and op.sym.data in now:
-            values[op.result] = now[op.sym.data]
-            continue
-        key = _identity(op) if isinstance(op, LeafOp) else None
-        if key is not None and key in leaves:
-            values[op.results[0]] = leaves[key]
-            continue
-        copy = op.clone(values)
-        made.block.add_op(copy)
-        if key is not None:
-            leaves[key] = copy.results[0]
-
-
-def _identity(leaf: LeafOp) -> tuple[str, object]:
-    """Return what two leaves have in common that are one."""
-    return leaf.name, leaf.sym.data if isinstance(leaf, ParamOp | StateOp) else leaf.value
-
-
-def _together(maker: BlockMaker, port: Port, values: Sequence[SSAValue], rows: int, *, added: bool) -> SSAValue:
-    """Return one result of all microbatches: their sum, their rows one after another, or that of the last, which alone updates states."""
-    first = spec_of(values[0].type)
-    if port.updates is not None:
-        return values[-1]
-    if added:
-        total = values[0]
-        for value in values[1:]:
-            total = maker.nn("add", total, value)
-        return total
-    return maker.nn("concat", *values, axis=0) if first.shape[:1] == (rows,) else values[-1]

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dialects.core.ir.entries import Port, entry_functions
+from ttc.dialects.core.ir.entries import Port
 from ttc.dialects.core.ir.leaves import ParamOp
 from ttc.dialects.core.ir.locations import location_of
 from ttc.dialects.core.ir.spec import Spec, tensor_type
@@ -23,7 +23,18 @@ from ttc.dialects.nn.gradients.maker import PREFIX
 from ttc.dialects.nn.training.optimizers import Optimizer, ParameterUpdate, optimizer_of_text
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry, States, all_parameters, gradients_of, parameters_of
-from ttc.passes.nn.training_notes import GOOD, MASTER, OPTIMIZER, SCALE, SKIPPED, STEP, STEPS, note, note_numbers, note_wide, slot_name
+from ttc.passes.nn.training_notes import (
+    GOOD,
+    MASTER,
+    SCALE,
+    SKIPPED,
+    STEPS,
+    note,
+    note_numbers,
+    note_wide,
+    slot_name,
+    updating_functions,
+)
 
 NUMBER = Spec((), np.dtype(np.float32))
 GROWTH, INTERVAL = 2.0, 2000
@@ -77,7 +88,7 @@ class ApplyOptimizer(Pass):
     groups: tuple[tuple[str, ...], ...] = (("sgd",),)
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        functions = [f for f in entry_functions(unit.module) if f.sym_name.data in (OPTIMIZER, STEP)]
+        functions = updating_functions(unit.module)
         if not functions:
             return  # there is no gradient of a parameter: inputs alone have some
         known = all_parameters(unit.module)

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.entries import Port, entry_functions
+from ttc.dialects.core.ir.entries import Port
 from ttc.dialects.core.ir.locations import location_of
 from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.records import record
@@ -16,7 +16,7 @@ from ttc.dialects.nn.block_maker import BlockMaker
 from ttc.dialects.nn.gradients.maker import PREFIX
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.entries import OpenEntry, all_parameters, gradients_of
-from ttc.passes.nn.training_notes import OPTIMIZER, STEP, note_numbers, note_wide
+from ttc.passes.nn.training_notes import note_numbers, note_wide, updating_functions
 
 MAX_NORM, MAX_VALUE, NORM = "max_norm", "max_value", "grad_norm"
 SMALL = 1e-6
@@ -67,8 +67,8 @@ class ClipGradients(Pass):
         for key, bound in (("norm", self.norm), ("value", self.value)):
             if bound is not None and not bound > 0:
                 raise Error("E0101", f"gradients cannot be bounded by a {key} of {bound:g}", hint="it is above 0")
-        for function in entry_functions(unit.module):
-            if function.sym_name.data not in (OPTIMIZER, STEP) or not rewriter.allow(self.name, function, required=True):
+        for function in updating_functions(unit.module):
+            if not rewriter.allow(self.name, function, required=True):
                 continue
             entry = OpenEntry.of(function)
             count = self._clip(entry, unit)

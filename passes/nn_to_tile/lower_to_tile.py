@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +12,13 @@ from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import set_type
-from ttc.dialects.core.ir.entries import Port, entry_functions, ports
+from ttc.dialects.core.ir.entries import Port, ports, programs_of_functions
 from ttc.dialects.core.ir.leaves import LeafOp, StateOp
 from ttc.dialects.core.ir.locations import where
 from ttc.dialects.core.ir.spec import spec_of
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.tile.base import TileType, tile_of
 from ttc.dialects.tile.facts import find
 from ttc.dialects.tile.host import ToHostOp
 from ttc.passes.base import Pass, Rewriter, Unit
@@ -49,15 +50,29 @@ class LowerToTile(Pass):
     name = "lower-to-tile"
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        for function in entry_functions(unit.module):
-            _lower_function(function, unit, rewriter)
+        for functions in programs_of_functions(unit.module):
+            folds: dict[str, int] = {}
+            for function in functions:
+                _lower_function(function, unit, rewriter, folds)
+                folds |= _folds(function)
 
 
-def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> None:
+def _folds(function: func.FuncOp) -> dict[str, int]:
+    """Return the folds of the results that a function which runs after this one may take, by name."""
+    block = function.body.block
+    returned = block.last_op.operands if block.last_op is not None else ()
+    return {port.name: tile_of(x).fold for port, x in zip(ports(function)[1], returned, strict=True) if isinstance(x.type, TileType)}
+
+
+def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter, folds: Mapping[str, int]) -> None:
+    """Lower one function.  folds: of arguments that another function gives."""
     old = function.body.block
     ops = list(old.ops)
     low = FunctionLowering(unit, ops)
     low.add_arguments(old.args)
+    for port, argument in zip(ports(function)[0], old.args, strict=True):
+        if port.name in folds:
+            low.expect(argument, folds[port.name])
     returned: Sequence[SSAValue] = ()
     for op in ops:
         if isinstance(op, NNOp):
@@ -69,7 +84,7 @@ def _lower_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> No
         else:
             raise Error("E0305", f"{op.name} does not belong to stage nn", where=where(op))
     dtypes = [spec_of(v.type).dtype for v in old.args], [spec_of(v.type).dtype for v in returned]
-    results = [_lower_result(value, low) for value in returned]
+    results = [_lower_result(value, low, summed=port.summed) for value, port in zip(returned, ports(function)[1], strict=True)]
     for state in [op.result for op in ops if isinstance(op, StateOp) and op.result.first_use is None]:
         _lower_result(state, low)
     for argument in old.args:
@@ -130,11 +145,11 @@ def _keep_on_host(op: NNOp, low: FunctionLowering) -> None:
         low.add_host(value, result)
 
 
-def _lower_result(value: SSAValue, low: FunctionLowering) -> SSAValue:
-    """A result that only the host has is not taken to the device to be returned."""
+def _lower_result(value: SSAValue, low: FunctionLowering, *, summed: bool = False) -> SSAValue:
+    """A result that only the host has is not taken to the device to be returned, unless sums of it are what the device goes on with."""
     if isinstance(value.owner, Operation):
         low.location = value.owner.location
-    if low.is_tile(value) and low.refusal(value) is None:
+    if (summed or low.is_tile(value)) and low.refusal(value) is None:
         return low.tile(value)
     return low.host(value)
 

@@ -180,6 +180,10 @@ class FunctionLowering:
         shape = spec_of(value.type).shape
         return self.fold_in(shape, self._wishes.get(value) or natural_fold(shape))
 
+    def expect(self, argument: BlockArgument, fold: int) -> None:
+        """Note the fold in which an argument comes in, whatever its readers want."""
+        self._wishes[argument] = fold
+
     def wish(self, value: SSAValue) -> int | None:
         """Return the fold in which the first reader of a value wants it."""
         return self._wishes.get(value)

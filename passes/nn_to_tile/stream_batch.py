@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.adapter import set_type
 from ttc.dialects.core.ir.attributes import WeightAttr, attribute
-from ttc.dialects.core.ir.entries import Port, entry_functions, ports
+from ttc.dialects.core.ir.entries import INPUT_COUNT, Port, entry_functions, ports
 from ttc.dialects.core.ir.leaves import LeafOp, StateOp
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.machines.targets import Target
@@ -57,8 +57,8 @@ class StreamBatch(Pass):
         }
 
     Missed:
-        a state is read or updated; an op mixes samples, or is not known not to; a result does not carry the batch; a tensor
-        has no elements.
+        it takes microbatches already; a state is read or updated; an op mixes samples, or is not known not to; a result does not carry
+        the batch; a tensor has no elements.
 
     Args:
         samples: of a microbatch, for batches that they divide; None: as tiles are filled.
@@ -77,7 +77,7 @@ class StreamBatch(Pass):
         if unit.target.is_host:
             return
         rows = RepeatedRows(unit)
-        batches = [Batch.of(function, rows) for function in entry_functions(unit.module)]
+        batches = [Batch.of(function, rows) for function in entry_functions(unit.module) if INPUT_COUNT not in function.attributes]
         replicas = self._replicas(batches, unit, rewriter)
         for batch in batches:
             self._stream(batch, rows, rewriter, replicas)
@@ -117,7 +117,7 @@ class StreamBatch(Pass):
         resize_batch(function, carried, size, samples)
         if replicas > 1:
             function.attributes["ttc.replicas"] = attribute(replicas)
-            function.attributes["ttc.input_count"] = attribute(each // samples)
+            function.attributes[INPUT_COUNT] = attribute(each // samples)
             chips = self.chips // replicas
             on = "each on a chip" if chips == 1 else f"each on a pipeline of {chips} chips"
             rewriter.applied(
@@ -260,7 +260,7 @@ def resize_batch(function: func.FuncOp, carried: set[SSAValue], size: int, sampl
     function.function_type = FunctionType.from_lists([a.type for a in function.body.block.args], types)
     function.arg_attrs = ArrayAttr([_streamed(p, s).attribute() for p, s in zip(arguments, streamed, strict=True)])
     function.res_attrs = ArrayAttr([_streamed(p, streamed=True).attribute() for p in results])
-    function.attributes["ttc.input_count"] = attribute(size // samples)
+    function.attributes[INPUT_COUNT] = attribute(size // samples)
 
 
 def _streamed(port: Port, streamed: bool) -> Port:

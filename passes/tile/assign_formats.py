@@ -93,6 +93,8 @@ def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter, wide: froze
 def _trained(function: func.FuncOp, wide: frozenset[str]) -> Iterator[SSAValue]:
     """Yield values that stay in the format of the source: parameters, what updates them, the loss, numbers that come in, caches.
 
+    Views are not among them, as they have the format of what they show.
+
     wide: names of parameters, states, inputs and outputs.
     """
     arguments, results = ports(function)
@@ -101,6 +103,8 @@ def _trained(function: func.FuncOp, wide: frozenset[str]) -> Iterator[SSAValue]:
     returned = () if last is None else last.operands
     yield from (value for port, value in zip(results, returned, strict=True) if port.name in wide or port.updates in wide)
     for op in function.body.block.ops:
+        if isinstance(op, ViewOp):
+            continue
         first = next(iter(source_names(op.location)), "")
         if first in LOSS or first.startswith("optimizer.") or (isinstance(op, ParamOp | StateOp) and plain(op.sym) in wide):
             yield from op.results

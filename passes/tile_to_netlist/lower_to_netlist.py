@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.attributes import plain
-from ttc.dialects.core.ir.entries import Port, entry_functions, ports, set_module_attr
+from ttc.dialects.core.ir.entries import Port, microbatches_of, ports, programs_of_functions, set_module_attr
 from ttc.dialects.core.ir.leaves import LeafOp, ParamOp, StateOp
 from ttc.dialects.core.ir.locations import fused_location, named_location, source_names
 from ttc.dialects.core.ir.to_plain import plain_type
@@ -43,7 +43,7 @@ class LowerToNetlist(Pass):
     """Make each computing tile op an op of a graph, with the views it reads through; weights, arguments and results become queues.
 
     What runs on the device and what runs on the host become graphs of their own, in an order with few changes of side.  An entry
-    function becomes the program that executes its graphs.
+    function becomes the program that executes its graphs, and after them those of the function that runs then (`ttc.then`).
 
     Before:
         func.func @forward(%x: !tile.tensor<"32x64xFloat32", "tiles(32, 32)"> {ttc.name = "x", ttc.dtype = f32})
@@ -92,9 +92,9 @@ class LowerToNetlist(Pass):
             set_module_attr(unit.module, f"{kind}s", variables)
             kinds |= {row[0]: kind for row in variables}
         builder = _Builder(unit, self.precision, self.rules, rewriter, kinds)
-        for function in entry_functions(unit.module):
-            if rewriter.allow("lower-to-netlist", function, required=True):
-                builder.lower(function)
+        for functions in programs_of_functions(unit.module):
+            if rewriter.allow("lower-to-netlist", functions[0], required=True):
+                builder.lower(functions)
 
 
 def usual_fidelity(format_: str) -> str:
@@ -134,37 +134,56 @@ class _Builder:
     def module(self) -> ModuleOp:
         return self.unit.module
 
-    def lower(self, function: func.FuncOp) -> None:
-        """Replace one entry function by the graphs, queues and program it becomes."""
-        arguments, results = ports(function)
-        block = function.body.block
-        _copy_what_is_not_computed(block)
-        name = function.sym_name.data
-        count = plain(function.attributes["ttc.input_count"]) if "ttc.input_count" in function.attributes else 1
-        replicas = plain(function.attributes["ttc.replicas"]) if "ttc.replicas" in function.attributes else 1
-        queues: dict[SSAValue, QueueOp] = {a: self.input(a, p, count) for a, p in zip(block.args, arguments, strict=True)}
-        found = groups(block, is_view, self.on_host)
-        graphs = self.graphs(name, segments(found), queues, count)
-        for state in [op for op in block.ops if isinstance(op, StateOp) and op.result.first_use is None]:
-            self.leaf(state)
-        outputs = [self.output(value, port) for value, port in zip(_returned(block), results, strict=True)]
-        writers = {value: graph for graph in graphs for value in graph.results}
-        for value, queue in zip(_returned(block), outputs, strict=True):
-            writers[value].write(value, queue)
-        location = named_location(name)
+    def lower(self, functions: Sequence[func.FuncOp]) -> None:
+        """Replace the entry functions of a program by the graphs, queues and program that they become."""
+        taken = {port.name for function in functions[1:] for port in ports(function)[0]}
+        parts: list[_Part] = []
+        for function in functions:
+            sums = {port.name: queue for part in parts for port, queue in part.results}
+            parts.append(self.part(function, sums, taken))
+        name, replicas = functions[0].sym_name.data, parts[0].replicas
+        linked = {port.name for port, _ in parts[0].results} & taken
+        arguments = {p.name: (p, q, part.count) for part in parts for p, q in part.arguments if p.name not in linked}
+        results = [(p, q, part.count) for part in parts for p, q in part.results if p.name not in linked]
         program = ProgramOp.build(
             name,
-            [_argument(p, q, "input", count * replicas) for p, q in zip(arguments, queues.values(), strict=False)],
-            [_argument(p, q, self.result_kind(p), count * replicas) for p, q in zip(results, outputs, strict=True)],
-            location,
+            [_argument(p, q, "input", n * replicas) for p, q, n in arguments.values()],
+            [_argument(p, q, self.result_kind(p), n * replicas) for p, q, n in results],
+            named_location(name),
         )
         program.replicas = replicas if replicas > 1 else None
-        for graph in graphs:
+        for graph in (graph for part in parts for graph in part.graphs):
             program.add(ExecuteOp.build(graph.op))
             self.append(graph.op)
         self.append(program)
-        function.detach()
-        function.erase()
+        for function in functions:
+            function.detach()
+            function.erase()
+
+    def part(self, function: func.FuncOp, given: Mapping[str, QueueOp], taken: Collection[str]) -> _Part:
+        """Return what one entry function of a program becomes.
+
+        given: queues that functions before it fill, by the name of the argument.  taken: names of results that one after it reads.
+        """
+        arguments, results = ports(function)
+        block = function.body.block
+        _copy_what_is_not_computed(block)
+        name, count = function.sym_name.data, microbatches_of(function)
+        replicas = plain(function.attributes["ttc.replicas"]) if "ttc.replicas" in function.attributes else 1
+        known = [given.get(port.name) or self.input(a, port, count) for a, port in zip(block.args, arguments, strict=True)]
+        queues: dict[SSAValue, QueueOp] = dict(zip(block.args, known, strict=True))
+        found = groups(block, is_view, self.on_host)
+        graphs = self.graphs(name, segments(found), queues, count)
+        states = {plain(op.sym): op for op in block.ops if isinstance(op, StateOp)}
+        for state in states.values():
+            if state.result.first_use is None:
+                self.leaf(state)
+        returned = list(zip(_returned(block), results, strict=True))
+        outputs = [self.result(value, port, count, states.get(port.updates or ""), inner=port.name in taken) for value, port in returned]
+        writers = {value: graph for graph in graphs for value in graph.results}
+        for (value, _), queue in zip(returned, outputs, strict=True):
+            writers[value].write(value, queue)
+        return _Part(count, replicas, graphs, list(zip(arguments, known, strict=True)), list(zip(results, outputs, strict=True)))
 
     def on_host(self, op: Operation) -> bool:
         """Return whether an op runs on the host beside a device; on target host all ops do, as one."""
@@ -255,9 +274,23 @@ class _Builder:
         kept = count > 1 and not port.streamed
         return self.queue(port.name, "input", value, named_location(port.name), type="ram" if kept else "queue")
 
-    def output(self, value: SSAValue, port: Port) -> QueueOp:
-        """Return the queue of a result."""
-        return self.queue(port.name, "output", value, _location(value))
+    def result(self, value: SSAValue, port: Port, count: int, state: StateOp | None, *, inner: bool) -> QueueOp:
+        """Return the queue of a result.
+
+        A state that changes from one of several microbatches to the next is written where it is read.  What has no rows of each
+        microbatch is one entry: the last, or the sum of all.
+
+        Args:
+            count: microbatches.
+            state: that the function reads under the name which the result updates.
+            inner: whether a function that runs after this one takes it, and not the user.
+        """
+        if count > 1 and port.updates is not None and state is not None:
+            return self.leaf(state, value)
+        kept = count > 1 and not port.streamed
+        kind = "edge" if inner else "output"
+        summed = True if port.summed and count > 1 else None
+        return self.queue(port.name, kind, value, _location(value), type="ram" if kept else "queue", summed=summed)
 
     def edge(self, value: SSAValue, graph: _Graph) -> QueueOp:
         """A queue for a value that one graph makes and others read; the first graph writes it."""
@@ -267,14 +300,18 @@ class _Builder:
         graph.write(value, queue)
         return queue
 
-    def leaf(self, op: LeafOp) -> QueueOp:
-        """Return the queue of a parameter, constant or state; one for all functions that use it in the same type."""
+    def leaf(self, op: LeafOp, value: SSAValue | None = None) -> QueueOp:
+        """Return the queue of a parameter, constant or state; one for all functions that use it in the same type.
+
+        value: of whose type it is; None: the leaf's own.
+        """
+        value = op.results[0] if value is None else value
         kind = {"ttc.param": "parameter", "ttc.state": "state"}.get(op.name, "constant")
         key = self.keys.of(op)
         name = str(plain(op.sym)) if isinstance(op, ParamOp | StateOp) else key
-        identity = (kind, name, str(op.result.type))
+        identity = (kind, name, str(value.type))
         if identity not in self.shared:
-            self.shared[identity] = self.queue(name, kind, op.result, op.location, type="ram", key=key)
+            self.shared[identity] = self.queue(name, kind, value, op.location, type="ram", key=key)
         return self.shared[identity]
 
     def fresh(self, stem: str) -> str:
@@ -285,6 +322,17 @@ class _Builder:
 
     def append(self, op: Operation) -> None:
         self.module.body.block.add_op(op)
+
+
+@record
+class _Part:
+    """What an entry function becomes: graphs, and the queues of its arguments and results.  count: of microbatches."""
+
+    count: int
+    replicas: int
+    graphs: list[_Graph]
+    arguments: list[tuple[Port, QueueOp]]
+    results: list[tuple[Port, QueueOp]]
 
 
 @record(frozen=False)

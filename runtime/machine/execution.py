@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from numpy.typing import NDArray
 
+from ttc.dialects.core.formats import format_named
 from ttc.runtime.machine.device import MachineDevice, plan_for
 from ttc.runtime.machine.limits import UNBOUNDED, Meter
 from ttc.runtime.machine.rings import OrderedRing
@@ -42,17 +43,23 @@ class Execution(Actions):
         stepper.run(self, self._meter, params)
 
     def execute(self, graph: str, settings: Mapping[str, ResolvedSetting]) -> None:
-        """Run all microbatches of a graph, each on the next entry of every queue that it reads."""
+        """Run all microbatches of a graph, each on the next entry of every queue that it reads; entries of summed queues add up."""
         ports, cells = self._surface.graphs[graph], self._cells
         plan = plan_for(self._devices, ports.chip, graph)
         self._meter.epoch(ports.input_count, 0)
-        for _ in range(ports.input_count):
+        for number in range(ports.input_count):
             self._alive()
             written = plan.run({queue: cells[queue].take(graph) for queue in ports.reads})
             for queue, value in written.items():
+                if number and self._surface.queues[queue].summed:
+                    value = self._sum(queue, cells[queue].take(graph), value)
                 cells[queue].push(value)
                 if self._watch is not None:
                     self._watch(queue, value)
+
+    def _sum(self, queue: str, before: NDArray, value: NDArray) -> NDArray:
+        """Return what a summed queue holds after a further microbatch, as its format holds it."""
+        return format_named(self._surface.queues[queue].tensor.format).round(before + value)
 
 
 class QueueDemand(Actions):

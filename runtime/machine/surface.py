@@ -16,6 +16,7 @@ class Channel:
     """A queue from outside; fields as in `netlist.model.Queue`.
 
     shown: whether it shows another queue's memory, or entries change on their way into it.
+    summed: whether what the microbatches of an execution write adds up.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Channel:
     entries: int
     key: str | None
     shown: bool
+    summed: bool
 
 
 @record(slots=True)
@@ -84,7 +86,7 @@ def surface_of(netlist: Netlist) -> Surface:
 
 def _channel(queue: Queue) -> Channel:
     shown = queue.alias is not None or queue.view is not None
-    return Channel(queue.name, queue.kind, queue.type, queue.tensor, queue.entries, queue.key, shown)
+    return Channel(queue.name, queue.kind, queue.type, queue.tensor, queue.entries, queue.key, shown, queue.summed)
 
 
 def _ports(graph: Graph, netlist: Netlist) -> GraphPorts:

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from ttc import __version__
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named, format_of
-from ttc.dialects.core.ir.entries import Port, entry_functions, module_attr, ports
-from ttc.dialects.core.ir.spec import spec_of
+from ttc.dialects.core.ir.entries import Port, microbatches_of, module_attr, ports, programs_of_functions
+from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.plain import interpret
-from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Host
@@ -49,13 +50,20 @@ class InputSpec:
 def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
     """Return the inputs by entry function and name, of a module at the end of stage import or nn."""
     found: dict[str, dict[str, InputSpec]] = {}
-    for function in entry_functions(module):
-        arguments, _ = ports(function)
-        specs = [spec_of(argument.type) for argument in function.body.block.args]
-        found[function.sym_name.data] = {
-            port.name: InputSpec(spec.shape, port.dtype or spec.dtype) for port, spec in zip(arguments, specs, strict=True)
-        }
+    for functions in programs_of_functions(module):
+        program = found.setdefault(functions[0].sym_name.data, {})
+        given = {port.name for function in functions[:-1] for port in ports(function)[1]}
+        for function in functions:
+            for port, argument in zip(ports(function)[0], function.body.block.args, strict=True):
+                if port.name not in given:
+                    program[port.name] = _input_spec(port, spec_of(argument.type), microbatches_of(function))
     return found
+
+
+def _input_spec(port: Port, spec: Spec, count: int) -> InputSpec:
+    """Return what the user gives for an argument of a function that takes so many microbatches."""
+    shape = (spec.shape[0] * count, *spec.shape[1:]) if port.streamed else spec.shape
+    return InputSpec(shape, port.dtype or spec.dtype)
 
 
 def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | Mapping[str, NDArray] | None = None) -> dict[str, Arrays]:
@@ -89,10 +97,13 @@ def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]], execute: i
     if queues_of(unit.module):
         return _run_netlist(unit, inputs)
     found: dict[str, Arrays] = {}
-    for function in entry_functions(unit.module):
-        name = function.sym_name.data
-        arguments, results = ports(function)
-        found[name] = _run_function(plain_block(function.body.block), arguments, results, _of(inputs, name), unit.weights, execute)
+    for functions in programs_of_functions(unit.module):
+        name = functions[0].sym_name.data
+        given, results = _of(inputs, name), Arrays()
+        for function in functions:
+            results |= _run_function(function, {**given, **results}, unit.weights, execute)
+        taken = {port.name for function in functions[1:] for port in ports(function)[0]}
+        found[name] = {key: value for key, value in results.items() if key not in taken}
     return found
 
 
@@ -105,29 +116,32 @@ def _of(inputs: Mapping[str, Mapping[str, NDArray]], name: str) -> Mapping[str, 
 # ---- stages import, nn and tile -------------------------------------------------------------------------------------------------
 
 
-def _run_function(
-    function: Function,
-    arguments: Sequence[Port],
-    results: Sequence[Port],
-    inputs: Mapping[str, NDArray],
-    weights: WeightStore,
-    execute: interpret.Execute,
-) -> Arrays:
-    """Return the function on each microbatch; streamed results are put together again."""
+def _run_function(given: FuncOp, inputs: Mapping[str, NDArray], weights: WeightStore, execute: interpret.Execute) -> Arrays:
+    """Return the function on each microbatch; streamed results are put together, summed ones added up, states go from each to the next."""
+    function, (arguments, results) = plain_block(given.body.block), ports(given)
+    changed: dict[str, NDArray] = {}
 
     def resolve(work: Work) -> NDArray:
+        if str(work.attrs.get("sym")) in changed:
+            return changed[str(work.attrs["sym"])]
         value = weights[str(work.attrs["key"])].value()
         held = format_named(work.results[0].format)
         return held.round(format_of(value.dtype).unpack(value).astype(held.compute, copy=False))
 
-    given = [_entries(port, type_, inputs) for port, type_ in zip(arguments, function.inputs, strict=True)]
-    count = max(map(len, given), default=1)
-    runs = [interpret.run(function, [item[i if len(item) > 1 else 0] for item in given], resolve, execute) for i in range(count)]
-    found: Arrays = {}
-    for index, port in enumerate(results):
-        parts = [run[index] for run in runs]
-        found[_name(port)] = np.concatenate(parts) if port.streamed and count > 1 else parts[-1]
-    return found
+    entries = [_entries(port, type_, inputs) for port, type_ in zip(arguments, function.inputs, strict=True)]
+    count = max(map(len, entries), default=1)
+    runs: list[list[NDArray]] = []
+    for i in range(count):
+        runs.append(interpret.run(function, [item[i if len(item) > 1 else 0] for item in entries], resolve, execute))
+        changed |= {port.updates: value for port, value in zip(results, runs[-1], strict=True) if port.updates is not None}
+    return {_name(port): _together(port, [run[index] for run in runs]) for index, port in enumerate(results)}
+
+
+def _together(port: Port, parts: Sequence[NDArray]) -> NDArray:
+    """Return a result of several microbatches."""
+    if port.summed:
+        return sum(parts[1:], parts[0])
+    return np.concatenate(parts) if port.streamed and len(parts) > 1 else parts[-1]
 
 
 def _name(port: Port) -> str:

@@ -17,6 +17,10 @@ from ttc.dialects.core.ir.spec import element_type
 from ttc.dialects.core.plain.functions import Plain
 from ttc.dialects.core.records import record
 
+THEN = "ttc.then"
+"""The attribute of an entry function that names the one which runs after it, once, as a part of the same program."""
+INPUT_COUNT = "ttc.input_count"
+"""The attribute of an entry function that says how many microbatches it takes."""
 MAX_PORTS = 1 << 14
 """The most ports whose attributes are kept."""
 
@@ -30,12 +34,14 @@ class Port:
         updates: for a result, the parameter or state whose new value it is.
         dtype: dtype the user sees; None: that of the value.
         streamed: whether the user's array holds many microbatches along dimension 0, of which the value is one.
+        summed: for a result, whether it is the sum of what all microbatches give.
     """
 
     name: str
     updates: str | None = None
     dtype: np.dtype | None = None
     streamed: bool = False
+    summed: bool = False
 
     @lru_cache(maxsize=MAX_PORTS)  # noqa: B019 - ports are small, and the same ones come up in every pass
     def attribute(self) -> builtin.DictionaryAttr:
@@ -47,6 +53,8 @@ class Port:
             entries["ttc.dtype"] = element_type(self.dtype)
         if self.streamed:
             entries["ttc.streamed"] = builtin.UnitAttr()
+        if self.summed:
+            entries["ttc.summed"] = builtin.UnitAttr()
         made = builtin.DictionaryAttr(entries)
         if len(_PORTS) >= MAX_PORTS:
             _PORTS.clear()
@@ -62,7 +70,7 @@ class Port:
         data = {k: plain(v) for k, v in entry.data.items()}
         if not isinstance(data.get("ttc.name"), str):
             raise Error("E0302", "an argument or result of an entry function lacks ttc.name")
-        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), "ttc.streamed" in data)
+        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), "ttc.streamed" in data, "ttc.summed" in data)
 
 
 _PORTS: dict[int, tuple[builtin.DictionaryAttr, Port]] = {}
@@ -72,6 +80,25 @@ _PORTS: dict[int, tuple[builtin.DictionaryAttr, Port]] = {}
 def entry_functions(module: builtin.ModuleOp) -> list[func.FuncOp]:
     """The functions users can run: those that are not private."""
     return [op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_visibility is None]
+
+
+def programs_of_functions(module: builtin.ModuleOp) -> list[list[func.FuncOp]]:
+    """Return the entry functions by program: mostly one, else the one that takes microbatches, and the one that runs once after it.
+
+    What the later one takes under the name of a result of the first is that result; the others are inputs of the program.
+    Raises: E0302 for the name of a function that is not there, or runs after several.
+    """
+    named = {function.sym_name.data: function for function in entry_functions(module)}
+    later: dict[str, str] = {name: plain(function.attributes[THEN]) for name, function in named.items() if THEN in function.attributes}
+    known = set(later.values())
+    if not known <= named.keys() - later.keys() or len(known) < len(later):
+        raise Error("E0302", f"{THEN} names a function that is not there, runs after several, or is followed by another itself")
+    return [[f, *([named[later[name]]] if name in later else [])] for name, f in named.items() if name not in known]
+
+
+def microbatches_of(function: func.FuncOp) -> int:
+    """Return how many microbatches an entry function takes."""
+    return plain(function.attributes[INPUT_COUNT]) if INPUT_COUNT in function.attributes else 1
 
 
 def derived_functions(module: builtin.ModuleOp) -> dict[str, func.FuncOp]:
