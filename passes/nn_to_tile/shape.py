@@ -18,8 +18,10 @@ from ttc.dialects.tile import shape as tile
 from ttc.dialects.tile.base import Tile, tile_of
 from ttc.passes.declined import Declined
 from ttc.passes.nn_to_tile import TO_TILE
-from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold
+from ttc.passes.nn_to_tile.lowering import FunctionLowering, natural_fold, tiles_of
 
+SPARSE = 4
+"""The ratio of tiles from which on small matrices are rows of one matrix."""
 MAX_COPIES = 16
 """The most copies of a tensor that is repeated by concatenation."""
 
@@ -37,12 +39,18 @@ def lower_reshape(op: NNOp, low: FunctionLowering) -> SSAValue:
 
 @TO_TILE.rule("transpose")
 def lower_transpose(op: NNOp, low: FunctionLowering) -> SSAValue:
-    """Lower to tile.transpose, in the fold that its reader wants, or else one matrix for every leading dimension."""
+    """Lower to tile.transpose, in the fold that its reader wants, or else one matrix for every leading dimension.
+
+    Small matrices, such as those of filters with 3 x 3 places, are rows of one matrix instead, as each would take a tile.
+    """
     perm = op.plain_attrs()["perm"]
     x = low.tile(op.operands[0])
     if perm == tuple(range(len(perm))):
         return x
-    return low.emit(tile.TransposeOp, x, perm=perm, fold=low.wish(op.results[0]) or 1)
+    shape = spec_of(op.results[0].type).shape
+    natural = natural_fold(shape)
+    apart = tiles_of(shape, 1) < SPARSE * tiles_of(shape, natural)
+    return low.emit(tile.TransposeOp, x, perm=perm, fold=low.wish(op.results[0]) or (1 if apart else natural))
 
 
 TO_TILE.add("expand", lambda op, low: _broadcast(op, low))

@@ -390,3 +390,11 @@ def test_only_stage_nn_is_lowered() -> None:
 def test_numbers_of_a_network(target: str) -> None:
     before, outcome = parse(NETWORK, target), apply(LowerToTile(), NETWORK, target)
     check_numbers(before, outcome.unit)
+
+
+def test_transposed_filters_are_rows_of_one_matrix() -> None:
+    """A matrix of 3 x 3 for each pair of channels would take a tile each: 4,096 of them, where 384 hold their rows."""
+    text = "(%x: f32[64, 3, 3, 64])\n%0 = nn.transpose(%x) {perm = [3, 0, 1, 2]} : (f32[64, 3, 3, 64]) -> f32[64, 64, 3, 3]\n"
+    outcome = apply(LowerToTile(), f"{text}return %0 : f32[64, 64, 3, 3]", target="n150")
+    (found,) = [tile_of(op.results[0]) for op in outcome.ops("tile.transpose")]
+    assert (found.fold, found.tile_dims()) == (3, (1, 384, 1))
