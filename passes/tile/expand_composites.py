@@ -26,6 +26,7 @@ from ttc.passes.declined import Declined
 from ttc.passes.tile.expand import EXPANSIONS
 from ttc.passes.tile.expand.expansion import Expansion
 from ttc.passes.tile.expand.normalization import expand_rows
+from ttc.passes.tile.expand.truths import keep_numbers
 
 MAX_DEPTH = 16
 """How deep expansions may lie within expansions."""
@@ -66,6 +67,7 @@ class ExpandComposites(Pass):
 
 def _expand_function(function: func.FuncOp, unit: Unit, rewriter: Rewriter) -> None:
     """Expand ops, and what their expansions hold, depth first; then drop what nothing reads any more."""
+    keep_numbers(function)
     block = function.body.block
     pending = [(op, 0) for op in reversed(list(block.ops))]
     while pending:

@@ -63,7 +63,9 @@ def truth(to: Expansion, x: SSAValue) -> SSAValue:
 
 
 def difference(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    """Return a - b in floating point, of unsigned integers too."""
+    """Return a - b in floating point, of unsigned integers too.  Raises Declined for those with a sign, which no fused op makes floats."""
+    if FORMATS[tile_of(a).format].storage.kind == "i":
+        raise Declined("it compares integers")
     if FORMATS[tile_of(a).format].storage.kind == "u":
         a, b = floats(to, a), floats(to, b)
     return floats(to, to.map("sub", a, b))
