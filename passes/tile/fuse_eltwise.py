@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
 
 from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.entries import entry_functions
-from ttc.dialects.core.ir.leaves import ConstantOp
+from ttc.dialects.core.ir.leaves import ConstantOp, StateOp
 from ttc.dialects.core.records import record
 from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type
@@ -45,7 +46,7 @@ class FuseEltwise(Pass):
         }
         return %0 : !tile.tensor<"4x8xFloat16_b", "rows">
     Missed:  a region would read more than 8 tensors, or tensors and numbers;
-             a choice between two tensors by one truth, of which an engine runs what is needed.
+             a choice between two tensors by one truth, of which an engine runs what is needed; with numbers, what only adds to a state.
 
     Args:
         numbers: whether a region reads its numbers as it reads tensors, a stream each: kernels of Buda hold none.
@@ -58,6 +59,8 @@ class FuseEltwise(Pass):
         for function in entry_functions(unit.module):
             order = {op: index for index, op in enumerate(function.body.block.ops)}
             for op in reversed(list(order)):
+                if self.numbers and _adds_up(op):
+                    continue
                 if isinstance(op, MapOp | CastOp) and op.parent is not None and not _is_choice(op):
                     _fuse(op, order, rewriter, numbers=self.numbers)
 
@@ -154,6 +157,12 @@ def _widened(tile: Tile) -> Tile:
     """Values inside a region are held in Float32 where their format is narrower."""
     format_ = FORMATS[tile.format]
     return tile.with_(format="Float32") if format_.is_float and format_.compute.itemsize == 4 else tile
+
+
+def _adds_up(op: Operation) -> bool:
+    """Return whether an op only adds to a state, as gradients do, for which Buda has ops of their own."""
+    added = isinstance(op, MapOp) and op.plain_attrs()["fn"] == "add" and any(isinstance(x.owner, StateOp) for x in op.operands)
+    return added and all(isinstance(use.operation, ReturnOp) for use in op.results[0].uses)
 
 
 def _is_choice(op: MapOp | CastOp) -> bool:

@@ -138,7 +138,7 @@ def _save(result: Compilation, output: Path, emission: Emission | None) -> None:
     from ttc.inputs.files import write_bytes
 
     program = result.program()
-    exported = export(program.netlist)
+    exported = export(program.netlist, program.description)
     text = write_netlist(exported.form).encode()
     values = None if emission.bundle is None else bundle_of(exported, program)
     program.save(output)

@@ -11,7 +11,7 @@ from YAML so comes out as it was written (in normal form), and one that the comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -92,11 +92,12 @@ def derived(netlist: Netlist, failures: dict[str, Error]) -> BudaNetlist:
     read = {name for graph in graphs.values() for op in graph.ops for name in op.inputs}
     used = {name: q for name, q in netlist.queues.items() if netlist.positions == "pointers" or name in read or name in writers}
     fused = _FusedOps()
+    sums = {op for queue, op in writers.items() if netlist.queues[queue].summed}
     return normalised(
         BudaNetlist(
             archs=(netlist.chip.arch,),
             queues={name: queue_form(queue, writers.get(name)) for name, queue in used.items()},
-            graphs={name: _graph(graph, types, fused, failures) for name, graph in graphs.items()},
+            graphs={name: _graph(graph, types, fused, failures, sums) for name, graph in graphs.items()},
             programs=_programs(netlist),
             fused_ops=fused.entries,
         )
@@ -143,8 +144,9 @@ class _FusedOps:
         return name
 
 
-def _graph(graph: Graph, types: Mapping[str, TensorType], fused: _FusedOps, failures: dict[str, Error]) -> BudaGraph:
-    ops = [_op(op, types, fused, failures) for op in graph.ops]
+def _graph(graph: Graph, types: Mapping[str, TensorType], fused: _FusedOps, failures: dict[str, Error], sums: Collection[str]) -> BudaGraph:
+    """Return a graph.  sums: ops whose results add up in rams."""
+    ops = [replace(_op(op, types, fused, failures), gradient_op=op.name in sums or None) for op in graph.ops]
     return BudaGraph(graph.name, (graph.chip,), graph.input_count, tuple(ops))
 
 

@@ -12,6 +12,8 @@ Programs that set positions are translated step by step.  Programs of the compil
     -   varinst: [$lptr_q0, incwrap, microbatches, twice the entries]
     - endloop
 
+Where gradients add up in rams, `$p_zero_grad` says whether they start from zero in the first round.
+
 Where a graph on the host lies between others, a program ends before it and another one starts after it: `name.0`, `name.1`.
 """
 
@@ -29,6 +31,8 @@ from ttc.dialects.netlist.model import Graph, Host, Instruction, Netlist, Queue
 OPCODES = {"allocate": "allocate_queue", "deallocate": "deallocate_queue"}
 COUNT = "$p_loop_count"
 ZERO = "$c_zero"
+ZERO_GRADIENTS, STARTS = "$p_zero_grad", "$v_zero_grad"
+"""Whether gradients start from zero: as the caller says, and in this round of the program, which is so in the first alone."""
 
 
 # ---- programs that set positions -------------------------------------------------------------------------------------------------------
@@ -142,11 +146,19 @@ class _Maker:
                 self.gone.setdefault(last, []).append(queue)
         body = [made for epoch, step in part for made in self.steps(epoch, step)]
         pairs = [(f"$lptr_q{n}", f"$gptr_q{n}") for n in self.pointers.values()]
-        head = [BudaInstruction("param", (COUNT,))]
+        sums = any(self.netlist.queues[queue].summed for _, step in part if step.opcode == "execute" for queue in self.filled(step))
+        head = [BudaInstruction("param", (ZERO_GRADIENTS, COUNT) if sums else (COUNT,))]
         if pairs:
             head.append(BudaInstruction("staticvar", tuple([(name, 0) for pair in pairs for name in pair])))
-        head += [BudaInstruction("var", ((ZERO, 0),)), BudaInstruction("loop", (COUNT,))]
-        return BudaProgram(name, (*head, *body, *self.moves(None), BudaInstruction("endloop")))
+        head.append(BudaInstruction("var", ((ZERO, 0),)))
+        if sums:
+            head.append(BudaInstruction("varinst", (STARTS, "set", ZERO_GRADIENTS)))
+        tail = [BudaInstruction("varinst", (STARTS, "set", 0))] if sums else []
+        return BudaProgram(name, (*head, BudaInstruction("loop", (COUNT,)), *body, *self.moves(None), *tail, BudaInstruction("endloop")))
+
+    def filled(self, step: Instruction) -> Iterator[str]:
+        """Yield the queues that the graph of an `execute` writes."""
+        yield from (queue for _, queue in self.netlist.graphs[str(step.args[0])].writes)
 
     def moves(self, loop: int | None) -> Iterator[BudaInstruction]:
         """At the end of a loop's body, or of the program: the pointers of what its graphs have read go on."""
@@ -171,7 +183,9 @@ class _Maker:
         yield BudaInstruction("deallocate_queue", tuple(self.gone.get(epoch, ())))
 
     def settings(self, graph: Graph) -> Iterator[BudaQueueSetting]:
-        """Settings of all queues that a graph reads."""
+        """Settings of all queues that a graph reads, and of rams in which its gradients add up."""
+        for name in (queue for _, queue in graph.writes if self.netlist.queues[queue].summed):
+            yield BudaQueueSetting(name, prologue="true", epilogue="true", zero=STARTS, rd_ptr_global=ZERO, wr_ptr_global=ZERO)
         for name in dict.fromkeys(name for op in graph.ops for name in op.inputs):
             queue = self.netlist.queues.get(name)
             if queue is None:

@@ -138,7 +138,7 @@ class _Canonical:
         Raises E0503 where the indices, or the table, are not the host's to write.
         """
         table, indices = (self.netlist.queues.get(op.inputs[source]) if isinstance(source, int) else None for source in form.inputs)
-        if table is None or indices is None or table.key is None or indices.source != "HOST":
+        if table is None or indices is None or table.key is None or {table.source, indices.source} != {"HOST"}:
             raise Error("E0503", "Buda gathers rows of a table that the host fills in, by indices of the host's")
         if blocking.t != 1:
             raise Error("E0503", "Buda gathers rows of a table for one matrix", hint="compile a batch of one")

@@ -27,9 +27,9 @@ def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
             raise Error("E0101", f"an archive is of the formats that it was compiled with, not of {asked[0]}", hint="export the model")
         from ttc.runtime.loader import load_program
 
-        netlist = load_program(path).netlist
+        program = load_program(path)
     else:
         from ttc.compiler.driver import compile_path
 
-        netlist = compile_path(path, replace(options, to="tti", kernels="buda")).program().netlist
-    return {"": write_netlist(export(netlist).form).encode()}
+        program = compile_path(path, replace(options, to="tti", kernels="buda")).program()
+    return {"": write_netlist(export(program.netlist, program.description).form).encode()}

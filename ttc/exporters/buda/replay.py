@@ -40,7 +40,7 @@ def replay(exported: Exported, program: Program, inputs: Mapping[str, Any], entr
     not read within the same program.
     """
     written = read_netlist(write_netlist(exported.form).encode(), "exported")
-    netlist = _rounding(to_netlist(written))
+    netlist = rounding(to_netlist(written))
     passed = pushed_entries(program, inputs, entry)
     held = held_values(exported, program.netlist, tensors_of(program))
 
@@ -75,7 +75,7 @@ def pushed_entries(program: Program, inputs: Mapping[str, Any], entry: str = "fo
     return found
 
 
-def _rounding(netlist: Netlist) -> Netlist:
+def rounding(netlist: Netlist) -> Netlist:
     """Return the netlist whose ops round results to their formats, as archives do, and take Float32 operands as they are."""
     graphs = {
         name: replace(graph, ops=tuple(replace(op, rounding="rne", work=_unadjusted(op.work)) for op in graph.ops))

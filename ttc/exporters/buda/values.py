@@ -30,16 +30,17 @@ def tensors_of(program: Program) -> dict[str, NDArray]:
 
 
 def held_values(exported: Exported, netlist: Netlist, tensors: Mapping[str, NDArray]) -> dict[str, NDArray]:
-    """Return the entries of the rams that the host fills, by queue: [1, t, rows, columns] in whole tiles.
+    """Return the entries of the rams that the host fills, if only at first, by queue: [1, t, rows, columns] in whole tiles.
 
     Args:    netlist: that was exported.  tensors: of its archive by key, in the compute dtypes of their formats.
     """
     found: dict[str, NDArray] = {}
+    sums = {op.name for graph in exported.form.graphs.values() for op in graph.ops if op.gradient_op}  # their rams start from zero
     for name, queue in exported.form.queues.items():
-        if queue.input != "HOST":
-            continue
         copy = exported.fillings.copies.get(name)
         source = name if copy is None else copy.queue
+        if queue.input in sums or (queue.input != "HOST" and netlist.queues[source].key is None):
+            continue
         if name in exported.fillings.constants:
             found[name] = exported.fillings.constants[name][None].astype(format_named(queue.df or "Float32").compute)
         elif (made := netlist.queues.get(source)) is not None and made.key is not None:
