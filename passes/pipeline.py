@@ -33,6 +33,7 @@ from ttc.passes.nn.fuse_activation import FuseActivation
 from ttc.passes.nn.fuse_bias import FuseBias
 from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.hoist_invariants import HoistInvariants
+from ttc.passes.nn.hoist_pieces import HoistPieces
 from ttc.passes.nn.inline_branches import InlineBranches
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.look_up_whole import LookUpWhole
@@ -199,6 +200,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
         InlineBranches(),
         HoistInvariants(),
         FoldShapes(),
+        HoistPieces(),
         FoldTranspose(),
         FoldQdq(),
         *steps,

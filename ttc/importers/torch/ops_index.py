@@ -239,6 +239,8 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
     values = [v for v in places if v is not None]
     if len(values) == 1:
         return b.nn("gather", x, values[0], axis=used[0])
+    if used == list(range(used[0], used[0] + len(used))) and b.spec(x).is_static and _crossed(b, values):
+        return _by_dimensions(b, x, used, values)
     tuples = joined_indices(b, values)
     rank = b.rank(x)
     order = (*used, *(i for i in range(rank) if i not in used))
@@ -250,6 +252,24 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
         return found
     before = range(lead, lead + used[0])
     return b.nn("transpose", found, perm=(*before, *range(lead), *range(lead + used[0], b.rank(found))))
+
+
+def _crossed(b: TorchBuilder, values: list[SSAValue]) -> bool:
+    """Return whether indices are known, and each varies along dimensions of its own, in their order: as `numpy.ix_` makes them."""
+    if any(b.known(v) is None for v in values):
+        return False
+    rank = max(b.rank(v) for v in values)
+    own = [i + rank - b.rank(v) for v in values for i, size in enumerate(b.shape(v)) if size != 1]
+    return own == sorted(set(own))
+
+
+def _by_dimensions(b: TorchBuilder, x: SSAValue, used: list[int], values: list[SSAValue]) -> SSAValue:
+    """Return x with the places of each dimension taken one after another, that which leaves least first."""
+    shape = b.shape(x)
+    counts = {axis: b.spec(v).elements for axis, v in zip(used, values, strict=True)}
+    for axis, v in sorted(zip(used, values, strict=True), key=lambda pair: counts[pair[0]] / max(shape[pair[0]], 1)):
+        x = b.nn("gather", x, b.reshape(v, counts[axis]), axis=axis)
+    return b.reshape(x, *shape[: used[0]], *broadcast_shapes(*map(b.shape, values)), *shape[used[-1] + 1 :])
 
 
 def joined_indices(b: TorchBuilder, values: list[SSAValue]) -> SSAValue:

@@ -155,3 +155,20 @@ def test_places_that_ops_find_are_not_looked_at() -> None:
     module, _ = import_exported(program)
     assert "nn.gather_elements" in str(module)
     assert "nn.less" not in str(module)
+
+
+def test_places_of_each_dimension_are_gathered_by_dimension() -> None:
+    """A window's places, as `unfold` has them, move nothing but along their dimensions."""
+    rows, columns = torch.tensor([[0], [2], [-1]]), torch.tensor([1, 0])
+    functions = {
+        "all": lambda x: x[rows, columns],
+        "last": lambda x: x[:, rows, columns[None]],
+        "whole": lambda x: x[torch.arange(3)[:, None, None], torch.arange(3)[None, None, :]],
+        "apart": lambda x: x[rows, :, columns],
+        "crosswise": lambda x: x[columns, rows],
+    }
+    agree(functions, randn(3, 3, 4))
+    program = torch.export.export(Together({"last": functions["last"]}), (randn(3, 3, 4),))
+    text = str(import_exported(program)[0])
+    assert text.count("nn.gather(") == 2
+    assert "transpose" not in text
