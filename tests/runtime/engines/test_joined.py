@@ -61,3 +61,21 @@ def test_others_stay_as_they_are(change: str):
     else:
         netlist.programs["forward"] = replace(program, instructions=program.instructions * 2)
     assert list(joined(netlist).graphs) == ["g0", "g1"]
+
+
+def test_graphs_of_all_microbatches_are_joined_beside_those_of_one() -> None:
+    b = Builder()
+    b.queue("x", "input", ROW, entries=2)
+    b.queue("edge", "edge", ROW, source="first", entries=2)
+    b.queue("sum", "edge", ROW, source="second")
+    b.queue("half", "edge", ROW, source="third")
+    b.queue("y", "output", ROW, source="fourth")
+    b.graph("g0", [added("first", "x", "x")], [("first", "edge")], input_count=2)
+    b.graph("g1", [added("second", "edge", "x")], [("second", "sum")], input_count=2)
+    b.graph("g2", [added("third", "sum", "sum")], [("third", "half")])
+    b.graph("g3", [added("fourth", "half", "sum")], [("fourth", "y")])
+    given, result = Argument("x", "input", "x", (8,), "float32", True), Argument("y", "output", "y", (4,), "float32")
+    b.program("forward", [given], [result], ["g0", "g1", "g2", "g3"])
+    made = b.netlist()
+    netlist = joined(replace(made, queues={**made.queues, "sum": replace(made.queues["sum"], type="ram", summed=True)}))
+    assert [(graph.input_count, graph.writes) for graph in netlist.graphs.values()] == [(2, (("second", "sum"),)), (1, (("fourth", "y"),))]
