@@ -69,20 +69,29 @@ def _input_spec(port: Port, spec: Spec, count: int) -> InputSpec:
 def drawn_inputs(module: ModuleOp, seed: int, bundle: Path | Mapping[str, NDArray] | None = None) -> dict[str, Arrays]:
     """Return inputs of every entry function: those of an .npz file or by name, those the model was made for, and random ones.
 
+    A program that takes another shape under the name of a given array, as a step of several microbatches does, gets a random one.
     Random floats are standard normal; integers and booleans are 0 or 1, so that indices of any table and masks are both in range, and
     texts are their digits.
     Raises: E0102 for an unreadable file, E0801 for an array that does not fit or has no input.
     """
     all_specs = input_specs(module)
-    known = {name: Argument(name, "input", "", s.shape, str(s.dtype)) for specs in all_specs.values() for name, s in specs.items()}
+    known = {name: _argument(name, spec) for specs in reversed(all_specs.values()) for name, spec in specs.items()}  # the first ones
     given = read_bundle(bundle, known) if isinstance(bundle, Path) else bundle or {}
+    for name, value in given.items():
+        if not any(value.shape == specs[name].shape for specs in all_specs.values() if name in specs):
+            raise Error("E0801", f"there is no input '{name}' of shape {list(value.shape)}", hint=nearest(name, known))
     fixed = known_values(fixed_inputs(module_attr(module, "fixed_inputs")))
     generator = np.random.default_rng(seed)
     found: dict[str, Arrays] = {}
     for program, specs in all_specs.items():
-        drawn = {name: draw(known[name], generator) for name in specs}
-        found[program] = {name: given.get(name, fixed.get(name, value)) for name, value in drawn.items()}
+        drawn = {name: draw(_argument(name, spec), generator) for name, spec in specs.items()}
+        fitting = {name: value for name, value in (fixed | dict(given)).items() if name in specs and value.shape == specs[name].shape}
+        found[program] = drawn | fitting
     return found
+
+
+def _argument(name: str, spec: InputSpec) -> Argument:
+    return Argument(name, "input", "", spec.shape, str(spec.dtype))
 
 
 def evaluate(unit: Unit, inputs: Mapping[str, Mapping[str, NDArray]], execute: interpret.Execute = interpret.run_work) -> dict[str, Arrays]:

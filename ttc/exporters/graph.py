@@ -16,7 +16,7 @@ from ttc.compiler.driver import check_options, compile_path, compile_source
 from ttc.compiler.source import is_text, open_source
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports
+from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports, programs_of_functions
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.machines.targets import Target
@@ -159,12 +159,15 @@ def _unit(path: Path, options: CompileOptions, instruments: Sequence[Instrument]
 
 def _named(unit: Unit, program: str | None) -> func.FuncOp:
     """Return the function of a program; None: of the only one."""
-    functions = {function.sym_name.data: function for function in entry_functions(unit.module)}
+    programs = programs_of_functions(unit.module)
+    functions = {parts[0].sym_name.data: parts[0] for parts in programs}
     name = program or next(iter(functions))
     if name not in functions:
         raise Error("E0803", f"there is no program '{name}'", hint=nearest(name, functions))
     if program is None and len(functions) > 1:
         raise Error("E0101", f"the model has {len(functions)} programs", hint=f"choose one with --program: {', '.join(functions)}")
+    if any(parts[0] is functions[name] and len(parts) > 1 for parts in programs):
+        raise Error("E0503", f"program '{name}' takes its microbatches one after another on a device", hint="compile it for host")
     return functions[name]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
 from ttc.instruments.numerics import NumericCheck
 from ttc.options import CompileOptions, resolve
+from ttc.passes.base import Unit
+from ttc.settings.train_options import TrainOptions
 
 STOPS = ("import", "nn:canonicalize", "nn", "tile", "netlist:lower-to-netlist", "netlist:balance", "netlist:size-queues", "netlist")
 
@@ -57,3 +60,31 @@ def test_texts_go_through_all_stages(tmp_path: Path) -> None:
     assert set(given) <= {"0", "1"}
     assert evaluate(unit, inputs)["forward"]["y"].tolist() == [text + text for text in given]
     compile_path(path, CompileOptions(), [NumericCheck()])
+
+
+@pytest.mark.parametrize("target", ["n150", "host"])
+def test_steps_of_several_microbatches_at_every_stage(small_onnx: Path, target: str) -> None:
+    """A step takes more rows under the names that other programs take fewer under; on a device it is two functions."""
+    trained = TrainOptions(loss="mse", optimizer="sgd:lr=0.1", microbatches=3)
+
+    def unit_at(stop: str) -> Unit:
+        return compile_path(small_onnx, replace(resolve(CompileOptions, {"batch": 4, "target": target, "to": stop}), training=trained)).unit
+
+    first, after = unit_at("nn:accumulate-gradients"), unit_at("nn:apply-optimizer")
+    inputs = drawn_inputs(after.module, 3)
+    assert [inputs[name]["x"].shape[0] for name in ("forward", "backward", "step")] == [4, 4, 12]
+    assert drawn_inputs(first.module, 3)["step"].keys() == {"x", "target"}
+    expected = evaluate(after, inputs)["step"]
+    assert "new optimizer.step" in expected
+    for stop in ("nn", "tile", "netlist:balance", "netlist"):
+        found = evaluate(unit_at(stop), inputs)["step"]
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name].reshape(value.shape), value, rtol=1e-4, atol=1e-5, err_msg=f"{stop}: {name}")
+
+
+def test_arrays_that_fit_no_program(small_onnx: Path) -> None:
+    unit = compile_path(small_onnx, resolve(CompileOptions, {"batch": 4, "to": "nn"})).unit
+    with pytest.raises(Error, match="there is no input 'x' of shape") as caught:
+        drawn_inputs(unit.module, 0, {"x": np.zeros((1, 1), np.float32)})
+    assert caught.value.code == "E0801"
