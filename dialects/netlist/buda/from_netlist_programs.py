@@ -140,8 +140,9 @@ class _Maker:
     def program(self, name: str, part: list[tuple[int, Instruction]]) -> BudaProgram:
         """Return the program of those instructions."""
         epochs = [epoch for epoch, step in part if step.opcode == "execute"]
+        used = {queue for _, step in part if step.opcode == "execute" for queue in self.used(step)}
         for queue, (first, last) in self.lives:
-            if epochs[0] <= first and last <= epochs[-1]:
+            if queue in used and epochs[0] <= first and last <= epochs[-1]:
                 self.born.setdefault(first, []).append(queue)
                 self.gone.setdefault(last, []).append(queue)
         body = [made for epoch, step in part for made in self.steps(epoch, step)]
@@ -155,6 +156,11 @@ class _Maker:
             head.append(BudaInstruction("varinst", (STARTS, "set", ZERO_GRADIENTS)))
         tail = [BudaInstruction("varinst", (STARTS, "set", 0))] if sums else []
         return BudaProgram(name, (*head, BudaInstruction("loop", (COUNT,)), *body, *self.moves(None), *tail, BudaInstruction("endloop")))
+
+    def used(self, step: Instruction) -> Iterator[str]:
+        """Yield the names of queues and ops that the graph of an `execute` reads or writes."""
+        yield from (name for op in self.netlist.graphs[str(step.args[0])].ops for name in op.inputs)
+        yield from self.filled(step)
 
     def filled(self, step: Instruction) -> Iterator[str]:
         """Yield the queues that the graph of an `execute` writes."""

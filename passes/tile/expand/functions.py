@@ -215,16 +215,28 @@ def terms_minimum(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
 
 @FUNCTIONS.rule("pow")
 def terms_pow(to: Expansion, a: SSAValue, b: SSAValue) -> SSAValue:
-    require_floats(a)
+    require_floats(a, b)
     exponent = to.literal(b)
     if exponent is None or not isfinite(exponent):
-        raise Declined("its exponent is computed")
+        return _computed_power(to, a, b)
     if exponent == 0.5:
         return to.map("sqrt", a)
     if exponent != int(exponent) or abs(exponent) > MAX_EXPONENT:
         return to.map("exp", to.map("mul", to.map("log", a), float(exponent)))
     power = _whole_power(to, a, abs(int(exponent)))
     return to.map("reciprocal", power) if exponent < 0 else power
+
+
+def _computed_power(to: Expansion, x: SSAValue, y: SSAValue) -> SSAValue:
+    """x to the power of y: exp(y log |x|), and 1 where y is 0; of negative x, minus that for odd y, and NaN where y is not whole."""
+    none = inverted(to, truth(to, to.map("abs", y)))
+    magnitude = to.map("exp", to.map("mul", to.map("log", to.map("add", to.map("abs", x), none)), y))
+    negative, bounded = truth(to, to.map("mul", x, -1.0)), to.map("clip", y, min=-2 * WHOLE, max=2 * WHOLE)
+    odd = to.map("sub", bounded, to.map("mul", to.map("floor", to.map("mul", bounded, 0.5)), 2.0))
+    broken = truth(to, to.map("sub", bounded, to.map("floor", bounded)))
+    sign = inverted(to, to.map("mul", to.map("mul", negative, odd), 2.0))
+    undefined = to.map("log", inverted(to, to.map("mul", to.map("mul", negative, broken), 2.0)))
+    return to.map("add", to.map("mul", magnitude, sign), undefined)
 
 
 def _whole_power(to: Expansion, x: SSAValue, exponent: int) -> SSAValue:

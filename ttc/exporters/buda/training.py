@@ -67,7 +67,9 @@ class _Rams:
             ops = tuple(_added(op, sums[op.name]) if op.name in sums else op for op in graph.ops if op.name not in self.gone)
             writes = tuple((op, self.places.get(queue, queue)) for op, queue in graph.writes if op not in self.gone)
             graphs[name] = replace(graph, ops=ops, writes=writes)
-        queues = {name: self.rams.get(name, queue) for name, queue in self.netlist.queues.items() if name not in self.places}
+        used = {name for graph in graphs.values() for op in graph.ops for name in op.inputs}
+        used |= {queue for graph in graphs.values() for _, queue in graph.writes}
+        queues = {name: self.rams.get(name, queue) for name, queue in self.netlist.queues.items() if name in used}
         programs = {NAMES[name]: self.renamed(name, program) for name, program in self.programs.items()}
         return replace(self.netlist, queues=queues, graphs={n: g for n, g in graphs.items() if g.ops}, programs=programs)
 

@@ -124,3 +124,10 @@ def test_what_has_no_terms_runs_on_the_host(fn: str) -> None:
 def test_intermediates_do_not_lose_precision() -> None:
     text = fragment("gelu", ["Float16_b[64]"], "Float16_b[64]", approximate="none")
     check(text, np.linspace(-4, 4, 64).astype(np.float32), tolerance=4e-3)
+
+
+def test_computed_powers() -> None:
+    """Whole powers of numbers of any sign, others of positive ones, and what has no power."""
+    base = np.array([0.9, 0.999, 2.0, 2.0, -2.0, -2.0, -3.0, 0.0, 0.0, 0.0, 1.5, 7.0, -0.5, 1.0, 0.25, -1.0], np.float32)
+    power = np.array([3.0, 1000.0, 10.0, -2.0, 3.0, 2.0, -1.0, 2.0, 0.0, -1.0, 0.5, 0.0, 0.5, 1e30, 4.0, 1e9], np.float32)
+    check(fragment("pow", ["Float32[16]", "Float32[16]"], "Float32[16]"), base, power, tolerance=1e-5)
