@@ -35,6 +35,7 @@ from ttc.passes.nn.group_heads import GroupHeads
 from ttc.passes.nn.hoist_invariants import HoistInvariants
 from ttc.passes.nn.hoist_pieces import HoistPieces
 from ttc.passes.nn.inline_branches import InlineBranches
+from ttc.passes.nn.join_transposes import JoinTransposes
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.look_up_whole import LookUpWhole
 from ttc.passes.nn.lower_batch_norm import LowerBatchNorm
@@ -200,6 +201,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
         InlineBranches(),
         HoistInvariants(),
         FoldShapes(),
+        JoinTransposes(),
         HoistPieces(),
         FoldTranspose(),
         FoldQdq(),

@@ -34,11 +34,10 @@ class HoistPieces(Pass):
         %0, %1 = nn.split(%x) {axis = 2, sizes = [16, 8]} : (tensor<4x6x24xf32>) -> (tensor<4x6x16xf32>, tensor<4x6x8xf32>)
         %2 = nn.reshape(%0) {shape = [4, 6, 2, 2, 4]} : (tensor<4x6x16xf32>) -> tensor<4x6x2x2x4xf32>
         %3 = nn.transpose(%2) {perm = [2, 0, 3, 1, 4]} : (tensor<4x6x2x2x4xf32>) -> tensor<2x4x2x6x4xf32>
-        %4 = nn.reshape(%1) {shape = [4, 6, 1, 2, 4]} : (tensor<4x6x8xf32>) -> tensor<4x6x1x2x4xf32>
-        %5 = nn.reshape(%4) {shape = [4, 6, 2, 4]} : (tensor<4x6x1x2x4xf32>) -> tensor<4x6x2x4xf32>
-        %6 = nn.transpose(%5) {perm = [0, 2, 1, 3]} : (tensor<4x6x2x4xf32>) -> tensor<4x2x6x4xf32>
-        %7 = nn.reshape(%6) {shape = [1, 4, 2, 6, 4]} : (tensor<4x2x6x4xf32>) -> tensor<1x4x2x6x4xf32>
-        return %3, %7 : tensor<2x4x2x6x4xf32>, tensor<1x4x2x6x4xf32>
+        %4 = nn.reshape(%1) {shape = [4, 6, 2, 4]} : (tensor<4x6x8xf32>) -> tensor<4x6x2x4xf32>
+        %5 = nn.transpose(%4) {perm = [0, 2, 1, 3]} : (tensor<4x6x2x4xf32>) -> tensor<4x2x6x4xf32>
+        %6 = nn.reshape(%5) {shape = [1, 4, 2, 6, 4]} : (tensor<4x2x6x4xf32>) -> tensor<1x4x2x6x4xf32>
+        return %3, %6 : tensor<2x4x2x6x4xf32>, tensor<1x4x2x6x4xf32>
     Missed:
         other ops read what is reshaped or transposed, or the pieces' dimension is made of several, or of the inner part of one.
     """
@@ -65,24 +64,25 @@ def _axis(op: Operation) -> int | None:
     return cut[0] if len(cut) == 1 else None
 
 
-def _views(op: Operation, axis: int) -> list[tuple[Operation, int]]:
+def _views(op: Operation, axis: int) -> list[tuple[TransposeOp | ReshapeOp, int]]:
     """Return the views above an op that pieces can be taken before, the last first, with the dimension of pieces in what each reads."""
-    value, found = op.operands[0], []
+    value = op.operands[0]
+    found: list[tuple[TransposeOp | ReshapeOp, int]] = []
     if any(_axis(user) != axis for user in users(value)):
         return []
     while (view := owner(value, TransposeOp, ReshapeOp)) is not None:
         before = _before(view, axis)
-        if before is None or (found and sole_user(value) is None):
+        if before is None or (sole_user(value) is None if found else isinstance(view, TransposeOp) and before == axis):
             break
         found.append((view, before))
         value, axis = view.operands[0], before
     return found
 
 
-def _before(view: Operation, axis: int) -> int | None:
+def _before(view: TransposeOp | ReshapeOp, axis: int) -> int | None:
     """Return the dimension of a view's operand whose pieces become those along `axis` of its result; None if there is none."""
     if isinstance(view, TransposeOp):
-        return perm_of(view)[axis] if perm_of(view)[axis] != axis else None
+        return perm_of(view)[axis]
     x, y = shape_of(view.operands[0]), shape_of(view.results[0])
     if not (static(view.operands[0]) and static(view.results[0])) or 0 in y:
         return None
@@ -93,7 +93,7 @@ def _before(view: Operation, axis: int) -> int | None:
     return before
 
 
-def _hoist(op: SliceOp | SplitOp, axis: int, views: Sequence[tuple[Operation, int]], rewriter: Rewriter) -> None:
+def _hoist(op: SliceOp | SplitOp, axis: int, views: Sequence[tuple[TransposeOp | ReshapeOp, int]], rewriter: Rewriter) -> None:
     whole, (top, first) = shape_of(op.operands[0])[axis], views[-1]
     x = top.operands[0]
     each = shape_of(x)[first] // whole
@@ -113,21 +113,28 @@ def _hoist(op: SliceOp | SplitOp, axis: int, views: Sequence[tuple[Operation, in
 
 
 def _seen(
-    op: Operation, piece: SSAValue, share: Fraction, axis: int, views: Sequence[tuple[Operation, int]], rewriter: Rewriter
+    op: Operation, piece: SSAValue, share: Fraction, axis: int, views: Sequence[tuple[TransposeOp | ReshapeOp, int]], rewriter: Rewriter
 ) -> SSAValue:
-    """Return a piece through all views.
+    """Return a piece through all views; where it has one place of its dimension, transposes leave that out.
 
     share: of the dimension, which is `axis` in what the last view gives, that is in the piece.
     """
-    axes = [axis, *(before for _, before in views)]
-    for (view, before), after in zip(reversed(views), reversed(axes[:-1]), strict=True):
+    axes, left_out = [axis, *(before for _, before in views)], False
+    for place in reversed(range(len(views))):
+        (view, before), after = views[place], axes[place]
         shape = [int(share * size) if i == after else size for i, size in enumerate(shape_of(view.results[0]))]
+        narrow = [size for i, size in enumerate(shape) if i != after]
+        is_one = shape[after] == 1
         if isinstance(view, ReshapeOp):
-            piece = reshaped(rewriter, op, piece, shape)
-        elif shape_of(piece)[before] != 1:
-            piece = rewriter.build(op, TransposeOp, piece, sources=(view,), perm=perm_of(view)).results[0]
-        else:
-            narrow = reshaped(rewriter, op, piece, [size for i, size in enumerate(shape_of(piece)) if i != before])
+            left_out = is_one and place > 0
+            piece = reshaped(rewriter, op, piece, narrow if left_out else shape)
+        elif is_one:
+            if not left_out:
+                piece = reshaped(rewriter, op, piece, [size for i, size in enumerate(shape_of(piece)) if i != before])
             perm = tuple(i - (i > before) for i in perm_of(view) if i != before)
-            piece = reshaped(rewriter, op, rewriter.build(op, TransposeOp, narrow, sources=(view,), perm=perm).results[0], shape)
+            piece, left_out = rewriter.build(op, TransposeOp, piece, sources=(view,), perm=perm).results[0], True
+        else:
+            piece = rewriter.build(op, TransposeOp, piece, sources=(view,), perm=perm_of(view)).results[0]
+        if place == 0:
+            piece = reshaped(rewriter, op, piece, shape)
     return piece

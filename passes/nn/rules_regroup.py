@@ -6,14 +6,18 @@ Pixel shuffles and windows on tensors with channels last become one reshape, one
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.shape import ReshapeOp, TransposeOp
 from ttc.passes.base import Rewriter
-from ttc.passes.nn.match import composed, is_identity, owner, perm_of, shape_of, single_use
+from ttc.passes.nn.match import composed, inverse, is_identity, owner, perm_of, reshaped, shape_of, single_use
 from ttc.passes.nn.rules import Build, RewriteRule, static
+
+MAX_RANK = 4
+"""The most dimensions that are taken apart so that one transpose takes the place of two."""
 
 Groups = list[tuple[list[int], list[int]]]
 """Neighbouring dimensions before a reshape, and those after it that hold the same elements."""
@@ -96,7 +100,7 @@ def _between_transposes(op: TransposeOp, _: WeightStore) -> Build | None:
         return build
     found = None if groups is None else reshape_first(perm_of(inner), groups, shape_of(reshape.results[0]))
     if found is None:
-        return None
+        return _taken_apart(op, reshape, inner)
     shape, then = found
 
     def build_last(rewriter: Rewriter) -> SSAValue:
@@ -104,6 +108,60 @@ def _between_transposes(op: TransposeOp, _: WeightStore) -> Build | None:
         return rewriter.build(op, TransposeOp, value, sources=sources, perm=composed(then, perm_of(op))).results[0]
 
     return build_last
+
+
+def _taken_apart(op: TransposeOp, reshape: ReshapeOp, inner: TransposeOp) -> Build | None:
+    """Return one transpose of dimensions taken apart far enough, in place of two around a reshape; None for more than MAX_RANK of them."""
+    parts = _common_parts(shape_of(inner.results[0]), shape_of(reshape.results[0]))
+    if not parts:
+        return None
+    sizes, perm = _merged(parts, inverse(perm_of(inner)), perm_of(op))
+    if len(sizes) > MAX_RANK:
+        return None
+
+    def build(rewriter: Rewriter) -> SSAValue:
+        apart = reshaped(rewriter, op, inner.operands[0], sizes)
+        moved = rewriter.build(op, TransposeOp, apart, sources=(inner, reshape, op), perm=perm).results[0]
+        return reshaped(rewriter, op, moved, shape_of(op.results[0]))
+
+    return build
+
+
+def _common_parts(shape: Sequence[int], other: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return the sizes that dimensions of two shapes of one tensor are both made of, each with the dimensions it is in; none if there are
+    no such sizes.
+    """
+    parts: list[tuple[int, int, int]] = []
+    left, right = [[size, i] for i, size in enumerate(shape) if size != 1], [[size, i] for i, size in enumerate(other) if size != 1]
+    while left and right:
+        size = min(left[0][0], right[0][0])
+        if size == 0 or left[0][0] % size or right[0][0] % size:
+            return []
+        parts.append((size, left[0][1], right[0][1]))
+        for sizes in (left, right):
+            sizes[0][0] //= size
+            if sizes[0][0] == 1:
+                sizes.pop(0)
+    return parts
+
+
+def _merged(parts: Sequence[tuple[int, int, int]], first: Sequence[int], last: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """Return the sizes of the fewest dimensions that bring parts from one order to another, and the permutation that does.
+
+    Args:
+        parts: sizes, each with a dimension of the first and of the last order.
+        first, last: orders of these dimensions.
+    """
+    before = [part for dim in first for part in range(len(parts)) if parts[part][1] == dim]
+    place = {part: i for i, part in enumerate(part for dim in last for part in range(len(parts)) if parts[part][2] == dim)}
+    groups: list[list[int]] = []
+    for part in before:
+        if groups and place[part] == place[groups[-1][-1]] + 1:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    order = sorted(range(len(groups)), key=lambda group: place[groups[group][0]])
+    return [prod(parts[part][0] for part in group) for group in groups], tuple(order)
 
 
 def _around_transpose(op: ReshapeOp, _: WeightStore) -> Build | None:

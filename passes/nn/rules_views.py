@@ -15,7 +15,17 @@ from ttc.dialects.nn.pieces import ConcatOp, PadOp, SliceOp, SplitOp
 from ttc.dialects.nn.shape import ExpandOp, RepeatOp, ReshapeOp, TransposeOp
 from ttc.dialects.nn.unary import CastOp
 from ttc.passes.base import Rewriter
-from ttc.passes.nn.match import attr, composed, elementwise, is_identity, owner, perm_of, rebuilt, shape_of, spec
+from ttc.passes.nn.match import (
+    attr,
+    composed,
+    elementwise,
+    is_identity,
+    owner,
+    perm_of,
+    rebuilt,
+    shape_of,
+    spec,
+)
 from ttc.passes.nn.rules import Build, RewriteRule, become, same_type, static
 
 
@@ -92,9 +102,16 @@ def _lifted_reshape(op: MatmulOp, _: WeightStore) -> Build | None:
     reshape = None if a is None else owner(a, ReshapeOp)
     if reshape is None or b is None or attr(op, "transpose_a") or not static(op.results[0]):
         return None
-    x = reshape.operands[0]
-    rows_kept = len(shape_of(reshape.results[0])) == 2 < len(shape_of(x)) and shape_of(x)[-1] == shape_of(reshape.results[0])[-1]
-    if not rows_kept or len(shape_of(b)) != 2 or (bias is not None and len(shape_of(bias)) != 1):
+    x, rows = reshape.operands[0], shape_of(reshape.results[0])
+    before = shape_of(x)
+    regrouped = len(rows) == 2 < len(before) or [size for size in rows if size != 1] == [size for size in before if size != 1]
+    if (
+        not regrouped
+        or len(before) < 2
+        or rows[-1] != before[-1]
+        or len(shape_of(b)) != 2
+        or (bias is not None and len(shape_of(bias)) != 1)
+    ):
         return None
 
     def build(rewriter: Rewriter) -> SSAValue:
@@ -102,6 +119,14 @@ def _lifted_reshape(op: MatmulOp, _: WeightStore) -> Build | None:
         return rewriter.build(op, ReshapeOp, product, sources=(reshape,), shape=shape_of(op.results[0])).results[0]
 
     return build
+
+
+def _expanded(op: RepeatOp, _: WeightStore) -> Build | None:
+    """Return a repeat of dimensions that have one element: a view."""
+    x, repeats = op.operands[0], attr(op, "repeats")
+    if not static(x) or any(size != 1 and count != 1 for size, count in zip(shape_of(x), repeats, strict=True)):
+        return None
+    return lambda rewriter: rewriter.build(op, ExpandOp, x, shape=shape_of(op.results[0])).results[0]
 
 
 def _whole_slice(op: SliceOp, _: WeightStore) -> Build | None:
@@ -151,6 +176,7 @@ def rules() -> list[RewriteRule]:
         RewriteRule("merge-views", (ReshapeOp, ExpandOp), _merged_views),
         RewriteRule("merge-transposes", (TransposeOp,), _transpose),
         RewriteRule("lift-reshape", (MatmulOp,), _lifted_reshape),
+        RewriteRule("expand", (RepeatOp,), _expanded),
         RewriteRule("whole-slice", (SliceOp,), _whole_slice),
         RewriteRule("cast-back", (CastOp,), _there_and_back),
         RewriteRule("single", (ConcatOp, SplitOp, PadOp, RepeatOp), _single),

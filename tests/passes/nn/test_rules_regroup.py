@@ -90,3 +90,32 @@ def test_windows_that_mix_rows_and_columns_stay(harness: Harness) -> None:
     %2 = nn.reshape(%1) {shape = [4, 4, 3]} : (tensor<1x2x2x2x2x3xf32>) -> tensor<4x4x3xf32>
     return %2 : tensor<4x4x3xf32>"""
     harness.unchanged(Canonicalize(), text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "first", "middle", "last", "joined"),
+    [
+        ([8, 6, 10], [1, 0, 2], [6, 16, 5], [1, 0, 2], [[0, 2, 1, 3]]),
+        ([8, 6, 10], [1, 0, 2], [1, 6, 8, 10], [2, 1, 3, 0], []),
+        ([2, 3, 4], [2, 0, 1], [4, 6], [1, 0], []),
+        ([2, 3, 4, 5], [3, 1, 2, 0], [5, 3, 8], [2, 0, 1], [[2, 0, 3, 1]]),
+        ([2, 9, 4], [1, 0, 2], [6, 12], [1, 0], [[1, 0, 2], [1, 0]]),
+    ],
+)
+def test_two_transposes_around_a_reshape(
+    harness: Harness, shape: list[int], first: list[int], middle: list[int], last: list[int], joined: list[list[int]]
+) -> None:
+    """They are one, of as few dimensions as that takes, or none; but not where dimensions share no sizes."""
+
+    def tensor(sizes: list[int]) -> str:
+        return f"tensor<{'x'.join(map(str, sizes))}xf32>"
+
+    before, after = [shape[i] for i in first], [middle[i] for i in last]
+    text = f"""(%x: {tensor(shape)})
+        %0 = nn.transpose(%x) {{perm = {first}}} : ({tensor(shape)}) -> {tensor(before)}
+        %1 = nn.reshape(%0) {{shape = {middle}}} : ({tensor(before)}) -> {tensor(middle)}
+        %2 = nn.transpose(%1) {{perm = {last}}} : ({tensor(middle)}) -> {tensor(after)}
+        return %2 : {tensor(after)}"""
+    outcome = harness.numbers(Canonicalize(), text, tolerance=0.0)
+    perms = [line.split("perm = ")[1].split("}")[0] for line in outcome.text.splitlines() if "nn.transpose" in line]
+    assert perms == [str(perm) for perm in joined]
