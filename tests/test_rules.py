@@ -37,7 +37,7 @@ from ttc.exporters.onnx.rules import NODE_RULES
 from ttc.exporters.stablehlo.rules import HLO_RULES
 from ttc.exporters.ttnn.host import HOST_RULES as TTNN_HOST
 from ttc.exporters.ttnn.rules import RULES as TTNN
-from ttc.exporters.ttnn.sharding import SHARDING
+from ttc.passes.nn.sharding import SHARDING
 from ttc.passes.nn_to_tile import TO_TILE, WISHES
 from ttc.passes.nn_to_tile.lower_to_tile import rule_of_kind
 from ttc.passes.nn_to_tile.ranges import REACHES
@@ -128,7 +128,7 @@ CASES = {
     "stablehlo.rules": Case(HLO_RULES, lambda: NN),
     "ttnn.rules": Case(TTNN, lambda: NN),
     "ttnn.host": Case(TTNN_HOST, lambda: NN),
-    "ttnn.sharding": Case(SHARDING, lambda: NN),
+    "sharding": Case(SHARDING, lambda: NN),
 }
 
 

@@ -32,7 +32,6 @@ from ttc.passes.nn.lower_recurrent import LowerRecurrent
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
 from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
 
-LEAVES = ("ttc.constant", "ttc.param", "ttc.state")
 ROWS_FIRST = "nn:fuse-bias@2"
 """The pass before which compilation stops for formats whose convolutions have channels first: `channels-last`."""
 

@@ -18,6 +18,9 @@ from ttc.dialects.core.records import record
 Plain: TypeAlias = "None | bool | int | float | str | tuple[Plain, ...]"
 """What an attribute can be: a scalar, or nested tuples of them."""
 
+LEAVES = ("ttc.constant", "ttc.param", "ttc.state")
+"""Works whose results are not computed."""
+
 RECOMPUTED = "recomputed"
 """The source name that works have beside their own which compute again what another one computes: nothing merges the two."""
 
@@ -105,6 +108,14 @@ class Function:
             for value in self.outputs:
                 self._last_use.pop(value, None)
         return self._last_use
+
+
+def numbered(function: Function) -> Iterator[tuple[Work, int]]:
+    """Yield the works, each with the number of its first result."""
+    number = len(function.inputs)
+    for work in function.works:
+        yield work, number
+        number += len(work.results)
 
 
 def all_works(function: Function) -> Iterator[Work]:

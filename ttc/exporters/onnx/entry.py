@@ -9,8 +9,8 @@ from onnx import ModelProto, ValueInfoProto, checker, helper
 
 from ttc import __version__
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import TensorType, Work
-from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of, graph_of
+from ttc.dialects.core.plain.functions import LEAVES, TensorType, Work
+from ttc.exporters.graph import ModelGraph, dtype_of, graph_of
 from ttc.exporters.onnx.rules import NODE_RULES
 from ttc.exporters.onnx.writer import IR_VERSION, MAX_BYTES, OPSET, NodeList, NodeWriter, NoNode, element_type
 from ttc.exporters.refusals import RefusedOp, require_none

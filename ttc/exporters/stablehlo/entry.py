@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import Work
-from ttc.exporters.graph import LEAVES, ModelGraph, dtype_of, graph_of
+from ttc.dialects.core.plain.functions import LEAVES, Work
+from ttc.exporters.graph import ModelGraph, dtype_of, graph_of
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.exporters.request import ExportRequest
 from ttc.exporters.stablehlo.literals import HloValue, NoHloForm, location, quoted

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import TensorType, Work
-from ttc.exporters.graph import LEAVES, dtype_of
+from ttc.dialects.core.plain.functions import LEAVES, TensorType, Work
+from ttc.exporters.graph import dtype_of
 from ttc.exporters.refusals import RefusedOp, require_none
 from ttc.exporters.ttnn.code import items, literal
 from ttc.exporters.ttnn.collectives import COLLECTIVES

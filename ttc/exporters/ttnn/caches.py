@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ttc.dialects.core.plain.functions import Function, Work
+from ttc.dialects.core.plain.functions import Function, Work, numbered
 from ttc.dialects.core.records import record
 from ttc.exporters.graph import ModelGraph
+from ttc.passes.nn.sharding.scatter import is_rows
 
 TURN = (0, 2, 1, 3)
 """The permutation between [b, places, heads, width], as programs have caches, and [b, heads, places, width], as TT-NN has them."""
@@ -65,22 +64,6 @@ def caches_of(graph: ModelGraph) -> Caches:
         pairs |= dict.fromkeys(map(id, pair.works), pair)
     turns = {id(work) for work, number in numbered(graph.function) if _is_turn(graph, work, number, pairs, readers)}
     return Caches(pairs, frozenset(id(leaf) for pair in pairs.values() for leaf in pair.leaves), frozenset(turns))
-
-
-def is_rows(work: Work) -> bool:
-    """Return whether an op puts rows [b, n, heads, width] where pairs of indices say in a tensor [b, places, heads, width]."""
-    if work.op != "nn.scatter_nd" or work.attrs["reduction"] != "none":
-        return False
-    shape = work.results[0].shape
-    return len(shape) == 4 and 0 not in shape
-
-
-def numbered(function: Function) -> Iterator[tuple[Work, int]]:
-    """Yield the works, each with the number of its first result."""
-    number = len(function.inputs)
-    for work in function.works:
-        yield work, number
-        number += len(work.results)
 
 
 def _makers(function: Function) -> dict[int | None, Work]:

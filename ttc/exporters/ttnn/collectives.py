@@ -7,8 +7,8 @@ from typing import cast
 
 from ttc.exporters.ttnn.code import call
 from ttc.exporters.ttnn.op_text import OpText
-from ttc.exporters.ttnn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER
 from ttc.exporters.ttnn.values import FULL, HOST, lifted
+from ttc.passes.nn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER
 
 
 def _all_reduce(step: OpText) -> None:

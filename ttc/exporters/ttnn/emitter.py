@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.names import FreeNames
-from ttc.dialects.core.plain.functions import Work
+from ttc.dialects.core.plain.functions import Work, numbered
 from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn import weights as store
-from ttc.exporters.ttnn.caches import NO_CACHES, TURN, caches_of, numbered
+from ttc.exporters.ttnn.caches import NO_CACHES, TURN, caches_of
 from ttc.exporters.ttnn.code import Code, call, comment, deletion, flat, literal, numbers, statement
 from ttc.exporters.ttnn.merged import merged_products
 from ttc.exporters.ttnn.placing import Placing

@@ -9,8 +9,8 @@ from ttc.compiler.archived_source import as_compiled, is_archive
 from ttc.dialects.core.errors import Error
 from ttc.exporters.graph import ModelGraph, divided_graph_of, graphs_of
 from ttc.exporters.request import TENSOR, ExportRequest
+from ttc.exporters.ttnn.divided import tensor_divided
 from ttc.exporters.ttnn.export import FORMATS, export_all
-from ttc.exporters.ttnn.sharding.divide import tensor_divided
 
 ARCHITECTURES = ("wormhole_b0", "blackhole")
 

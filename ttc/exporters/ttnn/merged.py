@@ -8,9 +8,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.plain.functions import Function, Work
+from ttc.dialects.core.plain.functions import LEAVES, Function, Work
 from ttc.dialects.core.records import record
-from ttc.exporters.graph import LEAVES, ModelGraph
+from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn.values import TILE
 
 LEAST = 3

@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import prod
 
 from ttc.exporters.ttnn import weights as store
-from ttc.exporters.ttnn.caches import CachePair, is_rows
+from ttc.exporters.ttnn.caches import CachePair
 from ttc.exporters.ttnn.code import call, numbers, pairs
 from ttc.exporters.ttnn.op_text import Elsewhere, OpText
 from ttc.exporters.ttnn.rules import RULES
 from ttc.exporters.ttnn.values import FULL, TURNED, PlacedValue, in_tiles
+from ttc.passes.nn.sharding.scatter import is_rows
 
 MOST_ROWS = 256
 """The most rows that one call of TT-NN writes into a cache."""

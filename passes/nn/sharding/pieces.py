@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
-from ttc.exporters.ttnn.sharding.shape import parted
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding.shape import parted
 
 
 @SHARDING.rule("slice")

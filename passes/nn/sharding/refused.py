@@ -1,6 +1,6 @@
 """Ops that every chip computes as a whole, by reason."""
 
-from ttc.exporters.ttnn.sharding import SHARDING
+from ttc.passes.nn.sharding import SHARDING
 
 SHARDING.refuse(
     "chips divide no images", "conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "batch_norm", "resize", "resize_by", "deform_conv"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import cast
 
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.op import DividedOp, Division
 
 
 def parted(shape: tuple[int, ...], place: int, chips: int) -> tuple[int, ...]:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.core.plain.functions import LEAVES, Function, TensorType, Work
 from ttc.dialects.core.records import record
-from ttc.exporters.graph import LEAVES, ModelGraph
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.cut import with_products_cut
-from ttc.exporters.ttnn.sharding.elementwise import ONE, SEVERAL
-from ttc.exporters.ttnn.sharding.op import Dim, DividedOp, Division
-from ttc.exporters.ttnn.sharding.shape import parted
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.elementwise import ONE, SEVERAL
+from ttc.passes.nn.sharding.op import Dim, DividedOp, Division
+from ttc.passes.nn.sharding.shape import parted
 
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, PARTITION = "mesh.all_reduce", "mesh.reduce_scatter", "mesh.all_gather", "mesh.partition"
 """Works between chips: the sum of what all have, a part of that, all of what each has a part of, and the own part of what all have;
 attribute `dim`."""
-TILE_ROWS = 32
-"""Rows of a tile: sums are scattered where every chip gets whole tiles."""
-KEEP_ROWS = frozenset(f"nn.{name}" for name in (*ONE, *SEVERAL, "layer_norm", "rms_norm", "reshape"))
-"""Ops that work on the rows of a sum that a chip has; all others read all rows."""
+TILE = 32
+"""Rows and columns of a tile: sums are scattered where every chip gets whole tiles."""
+ROWS, COLUMNS = "rows", "columns"
+KEEP_COLUMNS = frozenset(f"nn.{name}" for name in (*ONE, *SEVERAL))
+KEEP_ROWS = KEEP_COLUMNS | {"nn.layer_norm", "nn.rms_norm", "nn.reshape"}
+"""Ops that work on the rows, or the columns, of a sum that a chip has; all others read all of it."""
 
 
 @record(frozen=False, eq=False)
@@ -43,33 +42,15 @@ class PartedValue:
     is_scattered: bool = False
 
 
-def tensor_divided(graph: ModelGraph, chips: int) -> tuple[ModelGraph, ModelGraph]:
-    """Divide the tensors of a program's layers among chips; returns the program of all, and that of one, work by work.
+def divided(function: Function, updates: Sequence[str | None], chips: int, scatter: str | None, *, joins: bool = False) -> Dividing:
+    """Return the attempt in which no product had to be taken back, of a function whose products are cut (`cut.with_products_cut`).
 
     Products are divided by columns as long as what follows can work on the parts; those that cannot are taken back, and every chip
-    computes all of them.  Raises E0503 if nothing can be divided.
+    computes all of them.  Arguments as of `Dividing`.
     """
-    graph = with_products_cut(graph)
-    found = _divided(graph, chips, scatters=True)
-    if found.count(ALL_GATHER) > found.count(REDUCE_SCATTER):
-        found = _divided(graph, chips, scatters=False)  # more would be sent than sums of all rows take
-    if not found.started:
-        reason = "no heads and no columns of its products are a multiple of the chips, or what reads them needs all"
-        raise Error(
-            "E0503", f"the tensors of the model cannot be divided over {chips} chips: {reason}", hint="--parallel batch divides rows"
-        )
-    whole, part = (
-        replace(graph, function=Function(graph.function.inputs, tuple(works), found.outputs), chips=chips, kept=tuple(found.kept))
-        for works in (found.whole, found.part)
-    )
-    return whole, part
-
-
-def _divided(graph: ModelGraph, chips: int, *, scatters: bool) -> _Dividing:
-    """Return the attempt in which no product had to be taken back."""
     whole_ones: frozenset[int] = frozenset()
     while True:
-        found = _Dividing(graph, chips, whole_ones, scatters)
+        found = Dividing(function, updates, chips, whole_ones, scatter, joins)
         found.run()
         if not found.taken_back:
             return found
@@ -77,22 +58,26 @@ def _divided(graph: ModelGraph, chips: int, *, scatters: bool) -> _Dividing:
 
 
 @record(frozen=False, eq=False)
-class _Dividing:
+class Dividing:
     """One attempt to divide a program.
 
     Args:
+        updates: the name of the state or parameter whose new value each output is, if any.
         whole_ones: places of products that are not divided by columns.
-        scatters: whether chips may get rows of sums.
+        scatter: what chips may get of sums, `ROWS` or `COLUMNS`; None: all of them.
+        joins: whether outputs that are divided are joined.
         whole, part: works of all chips and of one.
         taken_back: products by columns whose parts had to be gathered.
         kept: names of products that every chip computes.
         made: types of the new program's values for all chips, with the names of their ops.
     """
 
-    graph: ModelGraph
+    function: Function
+    updates: Sequence[str | None]
     chips: int
     whole_ones: frozenset[int]
-    scatters: bool
+    scatter: str | None
+    joins: bool = False
     whole: list[Work] = field(default_factory=list)
     part: list[Work] = field(default_factory=list)
     values: list[PartedValue] = field(default_factory=list)
@@ -104,7 +89,7 @@ class _Dividing:
 
     def run(self) -> None:
         """Divide all works, and give variables their new values as they lie."""
-        function = self.graph.function
+        function = self.function
         self.made = [(kind, ()) for kind in function.inputs]
         self.values = [PartedValue({None: number}) for number in range(len(self.made))]
         reads = [number for work in function.works for number in work.operands] + list(function.outputs)
@@ -115,24 +100,26 @@ class _Dividing:
                 self._divide(index, work, reads)
         states = {str(value.leaf.attrs["sym"]): value for value in self.values if value.leaf is not None and value.leaf.op == "ttc.state"}
         found = []
-        for output, number in zip(self.graph.outputs, function.outputs, strict=True):
+        for updated, number in zip(self.updates, function.outputs, strict=True):
             value = self.values[number]
-            state = states.get(output.updates or "")
+            state = states.get(updated or "")
             if state is not None and not state.forms:
                 self._lying(state, None)
             want = value.split if state is None else next(iter(state.forms))
+            if self.joins and want is not None:
+                value.starts, want = frozenset(), None  # its columns are joined once: nothing is taken back
             found.append(self._lying(value, want))
         self.outputs = tuple(found)
 
-    def count(self, op: str) -> int:
-        """Return how many works of a kind there are."""
-        return sum(work.op == op for work in self.part)
+    def count(self, *ops: str) -> int:
+        """Return how many works of some kinds there are."""
+        return sum(work.op in ops for work in self.part)
 
     def _divide(self, index: int, work: Work, reads: list[int | None]) -> None:
         """Add what one chip does of an op."""
         read = [None if number is None else self.values[number] for number in work.operands]
-        types = self.graph.function.value_types
-        scattered = _keeps_rows(work, read)
+        types = self.function.value_types
+        scattered = _keeps_part(work, read, self.scatter)
         step = DividedOp(
             work,
             tuple(() if number is None else types[number].shape for number in work.operands),
@@ -143,13 +130,16 @@ class _Dividing:
             index not in self.whole_ones,
         )
         division = self._division(step)
+        part, wanted = self._part_of_sum(step) if division.partial else None, division.operands
+        if part == len(step.shape) - 1 and step.has(2):
+            wanted = (*wanted[:2], step.alongside(2, -1))
         operands = tuple(
             None if value is None else self._lying(value, want, owned=own)
-            for value, want, own in zip(read, division.operands, step.variables, strict=True)
+            for value, want, own in zip(read, wanted, step.variables, strict=True)
         )
         starts = frozenset(start for value in read if value is not None and value.split is not None for start in value.starts)
         if division.partial:
-            self._add_sums(work, operands, self._rows_of_sum(step))
+            self._add_sums(work, operands, part)
             return
         self.started += division.starts
         if step.work.op == "nn.matmul" and step.constants[1] and not any(dim is not None for dim in division.results):
@@ -194,22 +184,24 @@ class _Dividing:
         work = Work(op, (number,), {"dim": dim}, (kind,), location=location)
         return self._append(work, replace(work, results=(self._kind(kind, split),)))
 
-    def _rows_of_sum(self, step: DividedOp) -> Dim:
-        """Return the dimension of rows along which chips get parts of a sum: norms and sums of layers behind it then take a part of their
-        time, and what is sent is the same.  None where parts would not be whole tiles."""
-        rank = len(step.shape)
-        fits = self.scatters and rank > 1 and step.divides(step.shape[-2]) and step.shape[-2] // self.chips % TILE_ROWS == 0
-        return rank - 2 if fits and not (step.has(2) and len(step.shapes[2]) > 1) else None
+    def _part_of_sum(self, step: DividedOp) -> Dim:
+        """Return the dimension along which chips get parts of a sum, whole tiles each: what works on parts behind it takes a part of its
+        time, and what is sent is the same.  None where each gets all of it."""
+        rank, tall = len(step.shape), step.has(2) and len(step.shapes[2]) > 1
+        if self.scatter is None or rank < 2 or (tall and self.scatter == ROWS):
+            return None
+        dim = rank - (2 if self.scatter == ROWS else 1)
+        return dim if step.divides(step.shape[dim]) and step.shape[dim] // self.chips % TILE == 0 else None
 
-    def _add_sums(self, work: Work, operands: tuple[int | None, ...], rows: Dim) -> None:
+    def _add_sums(self, work: Work, operands: tuple[int | None, ...], part: Dim) -> None:
         """Add a product of parts, the sum over all chips, or rows of it, and the bias behind it."""
         product = replace(work, operands=(*operands[:2], None)[: len(operands)])
         number = self._append(product, product)
-        number = self._between(ALL_REDUCE if rows is None else REDUCE_SCATTER, number, rows, rows)
+        number = self._between(ALL_REDUCE if part is None else REDUCE_SCATTER, number, part, part)
         if len(operands) > 2 and operands[2] is not None:
             bias = Work("nn.add", (number, operands[2]), {}, work.results, location=work.location)
-            number = self._append(bias, replace(bias, results=(self._kind(bias.results[0], rows),)))
-        self.values.append(PartedValue({rows: number}, rows, is_scattered=rows is not None))
+            number = self._append(bias, replace(bias, results=(self._kind(bias.results[0], part),)))
+        self.values.append(PartedValue({part: number}, part, is_scattered=part is not None))
 
     def _add(self, work: Work, operands: tuple[int | None, ...], division: Division) -> int:
         """Add an op as all chips do it, and as one does; returns the number of its first result."""
@@ -228,10 +220,10 @@ class _Dividing:
         return kind if dim is None else TensorType(parted(kind.shape, dim, self.chips), kind.format, kind.layout)
 
 
-def _keeps_rows(work: Work, read: Sequence[PartedValue | None]) -> bool:
-    """Return whether an op works on the rows that a chip has of a sum: all that is divided of what it reads is so."""
+def _keeps_part(work: Work, read: Sequence[PartedValue | None], scatter: str | None) -> bool:
+    """Return whether an op works on the part that a chip has of a sum: all that is divided of what it reads is so."""
     divided = [value.is_scattered for value in read if value is not None and value.split is not None]
-    return work.op in KEEP_ROWS and bool(divided) and all(divided)
+    return work.op in (KEEP_ROWS if scatter == ROWS else KEEP_COLUMNS) and bool(divided) and all(divided)
 
 
 def _is(value: PartedValue | None, *, constant: bool) -> bool:

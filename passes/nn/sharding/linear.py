@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.op import DividedOp, Division
 
 
 @SHARDING.rule("matmul")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ttc.dialects.core.rule_tables import RuleTable
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding.op import DividedOp, Division
 
 ShardingRule: TypeAlias = "Callable[[DividedOp], Division | None]"
 SHARDING: RuleTable[ShardingRule] = RuleTable("rule of sharding", __name__)

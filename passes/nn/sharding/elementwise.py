@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.op import DividedOp, Division
 
 ONE = (
     *("abs", "neg", "sign", "exp", "log", "sqrt", "rsqrt", "reciprocal", "floor", "ceil", "round", "sin", "cos", "erf", "sinh", "cosh"),

@@ -7,17 +7,14 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import cast
 
-from ttc.dialects.core.plain.functions import Function, TensorType, Work
-from ttc.exporters.graph import LEAVES, ModelGraph
-from ttc.exporters.ttnn.caches import numbered
+from ttc.dialects.core.plain.functions import LEAVES, Function, TensorType, Work, numbered
 
 
-def with_products_cut(graph: ModelGraph) -> ModelGraph:
-    """Return the program with products by constants of which everything that reads them takes columns made one product a piece.
+def with_products_cut(function: Function) -> Function:
+    """Return the function with products by constants of which everything that reads them takes columns made one product a piece.
 
     Chips then divide the heads of each piece; what one chip has of all of them is one product again when it is written.
     """
-    function = graph.function
     makers: dict[int | None, Work] = {number: work for work, number in numbered(function)}
     readers: dict[int, list[Work]] = {}
     for work in function.works:
@@ -27,7 +24,7 @@ def with_products_cut(graph: ModelGraph) -> ModelGraph:
     for work, number in numbered(function):
         if _is_cut(work, [makers.get(operand) for operand in work.operands[1:]], readers.get(number, ()), number in function.outputs):
             cut |= {id(reader): work for reader in readers[number]}
-    return replace(graph, function=_rewritten(function, makers, cut)) if cut else graph
+    return _rewritten(function, makers, cut) if cut else function
 
 
 def _is_cut(work: Work, leaves: list[Work | None], readers: Sequence[Work], is_output: bool) -> bool:

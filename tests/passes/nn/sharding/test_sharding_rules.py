@@ -16,9 +16,9 @@ from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import ops
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.elementwise import ONE
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.elementwise import ONE
+from ttc.passes.nn.sharding.op import DividedOp, Division
 
 CHIPS = 2
 TURNED = {"transpose_a": False, "transpose_b": True}

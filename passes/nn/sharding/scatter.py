@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from ttc.exporters.ttnn.caches import is_rows
-from ttc.exporters.ttnn.sharding import SHARDING
-from ttc.exporters.ttnn.sharding.op import DividedOp, Division
+from ttc.dialects.core.plain.functions import Work
+from ttc.passes.nn.sharding import SHARDING
+from ttc.passes.nn.sharding.op import DividedOp, Division
 
 HEADS = 2
 """The dimension of heads in [b, places, heads, width]."""
+
+
+def is_rows(work: Work) -> bool:
+    """Return whether an op puts rows [b, n, heads, width] where pairs of indices say in a tensor [b, places, heads, width]."""
+    if work.op != "nn.scatter_nd" or work.attrs["reduction"] != "none":
+        return False
+    shape = work.results[0].shape
+    return len(shape) == 4 and 0 not in shape
 
 
 @SHARDING.rule("scatter_nd")

@@ -21,9 +21,10 @@ from ttc.dialects.core.errors import Error  # noqa: E402
 from ttc.exporters.graph import graph_of, graphs_of  # noqa: E402
 from ttc.exporters.request import TENSOR, ExportRequest  # noqa: E402
 from ttc.exporters.table import exported  # noqa: E402
+from ttc.exporters.ttnn.divided import tensor_divided  # noqa: E402
 from ttc.exporters.ttnn.export import export_all  # noqa: E402
-from ttc.exporters.ttnn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER, tensor_divided  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
+from ttc.passes.nn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER  # noqa: E402
 
 
 def asked(chips: int, format_: str = "Float16_b", **fields: Any) -> ExportRequest:
