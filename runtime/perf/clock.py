@@ -17,6 +17,7 @@ from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.perf.costs import OpCost
 from ttc.runtime.perf.epoch import GRANULES, EpochCost
 from ttc.runtime.perf.rates import Rates
+from ttc.runtime.perf.traffic import Traffic
 
 LEAST_LEFT = 0.05
 """Part of the ways from DRAM that loads have at least, however busy the epoch beside them is."""
@@ -67,13 +68,18 @@ class EntryTimes:
 class Clock:
     """When cores become free, and when queues have been written and read."""
 
-    netlist: Netlist
+    traffic: Traffic
     rates: Rates
     free: dict[Core, float] = field(default_factory=dict)
     written: dict[str, EntryTimes] = field(default_factory=dict)
     read: dict[str, EntryTimes] = field(default_factory=dict)
     ends: dict[int, float] = field(default_factory=dict)
     shares: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def netlist(self) -> Netlist:
+        """Return what runs, whose streams are known."""
+        return self.traffic.netlist
 
     @property
     def end(self) -> float:
@@ -177,9 +183,11 @@ class Clock:
                 self.written[name] = found.later(self.crossing(graph, name))
 
     def crossing(self, graph: Graph, name: str) -> float:
-        """Return cycles from when an op has an entry until it is in its queue; none on its own chip."""
+        """Return cycles from when an op has an entry until it is in its queue: for each step to another chip."""
         queue = self.netlist.queues.get(name)
-        return self.rates.eth_hop if queue is not None and queue.location == "dram" and queue.chip != graph.chip else 0.0
+        if queue is None or queue.location != "dram" or queue.chip == graph.chip:
+            return 0.0
+        return self.rates.eth_hop * max(len(self.traffic.way(graph.chip, queue.chip)), 1)
 
     def use(self, origin: float, epoch: EpochCost, number: int, entries: int) -> EntryTimes:
         """When an op has computed its first and its last microbatch."""

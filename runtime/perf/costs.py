@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ttc.dialects.core.plain.functions import TensorType, Work
@@ -128,7 +129,7 @@ def op_cost(op: Op, graph: Graph, moved: OpStreams, rates: Rates, arch: str) -> 
         "dram_out": _slowest(rates, outs, "dram"),
         "noc_out": sum(stream.send_bytes for stream in moved.sends if stream.kind == "core") / rates.inject_core,
         "host_out": _slowest(rates, outs, "host"),
-        "eth": sum(stream_cycles(rates, stream) for stream in (*ins, *outs) if stream.kind == "chip"),
+        "eth": _by_sides(rates, [stream for stream in (*ins, *outs) if stream.kind == "chip"]),
     }
     longest = max(engines.core, *parts.values())
     overhead = overhead_cycles(rates, len(ins), len(outs))
@@ -187,6 +188,14 @@ def overhead_cycles(rates: Rates, inputs: int, outputs: int) -> float:
 
 def _slowest(rates: Rates, streams: list[Stream], kind: Kind) -> float:
     return max((stream_cycles(rates, stream) for stream in streams if stream.kind == kind), default=0.0)
+
+
+def _by_sides(rates: Rates, streams: Sequence[Stream]) -> float:
+    """Return the cycles that the busiest links of an op's chip take for what passes to and from other chips, one after the other."""
+    sides: dict[int, float] = {}
+    for stream in streams:
+        sides[stream.side] = sides.get(stream.side, 0.0) + stream_cycles(rates, stream)
+    return max(sides.values(), default=0.0)
 
 
 # ---- tile products -----------------------------------------------------------------------------------------------------------------------

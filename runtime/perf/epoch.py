@@ -25,7 +25,7 @@ WORTH_SAYING = 0.05
 EXACT = 1e-9
 """The share of an interval by which a sum of cycles may be off."""
 READ, WRITE, HOST = range(3)
-"""Resources that the stages of an epoch share: the ways from and to DRAM, the host's link."""
+"""What the stages of an epoch share: the ways from and to DRAM of each chip, the host's link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: st
     moves = [movement_of(op, graph, traffic, readers) for op, graph in pairs]
     costs = tuple(op_cost(op, graph, moved, rates, arch) for (op, graph), moved in zip(pairs, moves, strict=True))
     count = max((graph.input_count for graph in graphs), default=1)
-    built = _Builder(pairs, costs, moves, rates)
+    built = _Builder(pairs, costs, moves, rates, traffic)
     outcome = simulate(built.network(), count)
     shared = _shared(pairs, moves, traffic, rates)
     prologue = max((prologue_cycles(rates, _held(moves, pairs, graph)) for graph in graphs), default=0.0)
@@ -165,7 +165,8 @@ def _shared(pairs: Sequence[tuple[Op, Graph]], moves: Sequence[OpStreams], traff
     """Return cycles a microbatch that the busiest channel of DRAM, the links from it, the host's link and Ethernet are busy."""
     channels: dict[tuple[int, int], float] = {}
     links: dict[tuple[int, bool], float] = {}
-    found = {"host": 0.0, "eth": 0.0}
+    ways: dict[tuple[int, int], float] = {}
+    host = 0.0
     for (_, graph), moved in zip(pairs, moves, strict=True):
         ends = [(e.source, e.stream, False) for e in moved.inputs] + [(e.target, e.stream, True) for e in moved.outputs]
         for name, stream, writes in ends:
@@ -180,10 +181,25 @@ def _shared(pairs: Sequence[tuple[Op, Graph]], moves: Sequence[OpStreams], traff
                 side = (graph.chip, writes)
                 links[side] = links.get(side, 0.0) + stream.total_bytes / (rates.dram_links * rates.link)
             elif stream.kind == "host":
-                found["host"] += stream.total_bytes / rates.host
+                host += stream.total_bytes / rates.host
             elif stream.kind == "chip":
-                found["eth"] += stream_cycles(rates, stream)
-    return {"dram": max(channels.values(), default=0.0), "noc": max(links.values(), default=0.0), **found}
+                way = traffic.way(*_ends(name, graph, traffic))
+                for a, b, _ in way or ((-1, -1, 0),):  # where the netlist does not say which links there are, all share all
+                    ways[a, b] = ways.get((a, b), 0.0)
+                for a, b, count in way:
+                    ways[a, b] += stream.total_bytes / max(rates.eth * count, 1e-9)
+                if not way:
+                    ways[-1, -1] += stream_cycles(rates, stream)
+    shared = (max(found.values(), default=0.0) for found in (channels, links, ways))
+    return dict(zip(("dram", "noc", "eth"), shared, strict=True)) | {"host": host}
+
+
+def _ends(name: str, graph: Graph, traffic: Traffic) -> tuple[int, int]:
+    """Return the chips between which a stream of a graph passes.  name: of the queue that it writes, or the op that it reads."""
+    queue = traffic.netlist.queues.get(name)
+    if queue is not None:
+        return graph.chip, queue.chip
+    return traffic.ops[name][1].chip if name in traffic.ops else graph.chip, graph.chip
 
 
 @dataclass
@@ -194,6 +210,8 @@ class _Builder:
     costs: Sequence[OpCost]
     moves: Sequence[OpStreams]
     rates: Rates
+    traffic: Traffic
+    resources: dict[tuple[int, int], int] = field(default_factory=dict)
     stages: list[SimulatedStage] = field(default_factory=list)
     pipes: list[Pipe] = field(default_factory=list)
     tiles: list[float] = field(default_factory=list)  # of the producer's microbatch, by pipe
@@ -207,15 +225,15 @@ class _Builder:
         number = {op.name: index for index, (op, _) in enumerate(self.pairs)}
         for (op, _), cost, moved in zip(self.pairs, self.costs, self.moves, strict=True):
             self.stages.append(SimulatedStage(op.name, cost.busy / self.granules, bursts=self.bursts(op, moved)))
-        for index, ((op, _), moved) in enumerate(zip(self.pairs, self.moves, strict=True)):
+        for index, ((op, graph), moved) in enumerate(zip(self.pairs, self.moves, strict=True)):
             for entry in moved.inputs:
                 if entry.source in number:
-                    producer = self.pairs[number[entry.source]][0]
-                    self.join(number[entry.source], index, entry.capacity + _out_capacity(producer), producer)
+                    self.pass_on(number[entry.source], index, entry, graph)
                 elif not entry.stream.held and entry.stream.kind in ("dram", "host"):
-                    self.join(self.edge(entry.source, entry.stream, READ), index, max(entry.capacity, 1 / self.granules), op)
+                    way = self.edge(entry.source, entry.stream, READ, graph.chip)
+                    self.join(way, index, max(entry.capacity, 1 / self.granules), op)
             for out in moved.outputs:
-                self.join(index, self.edge(out.target, out.stream, WRITE), _out_capacity(op), op)
+                self.join(index, self.edge(out.target, out.stream, WRITE, graph.chip), _out_capacity(op), op)
         return Network(tuple(self.stages), tuple(self.pipes), self.granules)
 
     def bursts(self, op: Op, moved: OpStreams) -> int:
@@ -224,8 +242,14 @@ class _Builder:
             return 0
         return max(min(op.blocking.t, self.granules), 1)
 
-    def edge(self, name: str, stream: Stream, resource: int) -> int:
-        """A stage that reads or writes a queue."""
+    def pass_on(self, source: int, index: int, entry: OpInput, graph: Graph) -> None:
+        """Join two ops of the epoch.  Between chips each step takes its time, in which a microbatch may be on its way."""
+        producer, home = self.pairs[source]
+        delay = self.rates.eth_hop * len(self.traffic.way(home.chip, graph.chip))
+        self.join(source, index, entry.capacity + _out_capacity(producer) + bool(delay), producer, delay)
+
+    def edge(self, name: str, stream: Stream, resource: int, chip: int) -> int:
+        """A stage that reads or writes a queue, on a chip whose ways from and to DRAM are its own."""
         own = stream_cycles(self.rates, stream) / self.granules
         if stream.kind == "chip":
             self.stages.append(SimulatedStage(name, own))
@@ -233,12 +257,13 @@ class _Builder:
             self.stages.append(SimulatedStage(name, own, HOST, stream.total_bytes / self.rates.host / self.granules))
         else:
             rate = min(self.rates.dram_channels * self.rates.dram_channel, self.rates.dram_links * self.rates.link)
-            self.stages.append(SimulatedStage(name, own, resource, stream.total_bytes / rate / self.granules))
+            number = self.resources.setdefault((chip, resource), HOST + 1 + len(self.resources))
+            self.stages.append(SimulatedStage(name, own, number, stream.total_bytes / rate / self.granules))
         return len(self.stages) - 1
 
-    def join(self, source: int, target: int, capacity: float, producer: Op) -> None:
+    def join(self, source: int, target: int, capacity: float, producer: Op, delay: float = 0.0) -> None:
         """A pipe whose buffers hold so many microbatches."""
-        self.pipes.append(Pipe(source, target, max(int(capacity * self.granules + 1e-9), 1)))
+        self.pipes.append(Pipe(source, target, max(int(capacity * self.granules + 1e-9), 1), delay))
         self.tiles.append(producer.blocking.tiles if producer.blocking is not None else 0)
 
     def jam(self, outcome: SimulationOutcome) -> Jam | None:

@@ -30,6 +30,7 @@ class Stream:
         packet_bytes: contiguous bytes of a transfer.
         send_bytes: that the busiest core at the other end sends or takes, each multicast once.
         held: loaded once before the epoch starts.
+        side: between chips, the neighbour over whose links it leaves or comes; -1: the netlist does not say.
     """
 
     kind: Kind
@@ -42,6 +43,7 @@ class Stream:
     packet_bytes: float = 2048.0
     send_bytes: float = 0.0
     held: bool = False
+    side: int = -1
 
 
 @dataclass(frozen=True, slots=True)

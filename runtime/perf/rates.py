@@ -26,7 +26,7 @@ class Rates:
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
         eth, eth_links: of one Ethernet link, and the links of a chip.
-        eth_hop: cycles that a value takes to the next chip beside its bytes.
+        eth_hop: cycles of each step to a chip beside another that a value takes beside its bytes.
         host: of the link to the host.
         program_bytes: that a core loads for an op, from channels of DRAM beside it.
         start_cycles: from a core's start to its first packet.

@@ -272,7 +272,7 @@ class _Run:
         Epochs that run equally often form a loop.  Its first rounds are followed one by one; a chip begins its part of the next round when
         it is through with that of the last.  The rounds after these take as long as the last that was followed.
         """
-        clock = Clock(self.netlist, self.rates)
+        clock = Clock(self.traffic, self.rates)
         found: list[EpochExecution] = []
         entries = list(zip(self.groups, uses, strict=True))
         for times, members in groupby(entries, key=lambda entry: entry[0][1]):

@@ -40,11 +40,15 @@ class SimulatedStage:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """A FIFO between two stages, by their numbers.  capacity: granules that its buffers hold, at least 1."""
+    """A FIFO between two stages, by their numbers.
+
+    capacity: granules that its buffers hold, at least 1; delay: cycles from when a granule is handed on until it is there.
+    """
 
     source: int
     target: int
     capacity: int
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,8 @@ class _Run:
         self.done = [0] * len(stages)
         self.busy = [False] * len(stages)
         self.emitted = [0] * len(pipes)
+        self.arrived = [0] * len(pipes)
+        self.travelling: list[deque[int]] = [deque() for _ in pipes]
         self.handed = [-1] * len(stages)
         self.lagging = [0] * len(stages)
         self.freed: list[set[int]] = [set() for _ in stages]
@@ -169,7 +175,12 @@ class _Run:
                 self.start(stage, now)
 
     def complete(self, stage: int, now: float) -> None:
-        """A stage ends a granule: its inputs have room again."""
+        """A stage ends a granule: its inputs have room again.  Numbers below zero stand for pipes in which granules arrive."""
+        if stage < 0:
+            pipe = -1 - stage
+            self.arrived[pipe] += self.travelling[pipe].popleft()
+            self.waiting.append(self.network.pipes[pipe].target)
+            return
         self.busy[stage] = False
         self.done[stage] += 1
         self.idle[stage] = now
@@ -215,13 +226,23 @@ class _Run:
             if count > 0:
                 self.emitted[pipe] += count
                 self.lagging[stage] -= self.emitted[pipe] == due
-                self.waiting.append(self.network.pipes[pipe].target)
+                self.send(pipe, count, now)
         complete = self.lagging[stage] == 0
         if complete and self.stuck[stage]:
             self.blocked[stage] += now - self.idle[stage]
             self.idle[stage] = now
         self.stuck[stage] = not complete
         return complete
+
+    def send(self, pipe: int, count: int, now: float) -> None:
+        """Let granules go through a pipe."""
+        entry = self.network.pipes[pipe]
+        if entry.delay:
+            self.travelling[pipe].append(count)
+            heapq.heappush(self.events, (now + entry.delay, -1 - pipe))
+        else:
+            self.arrived[pipe] += count
+            self.waiting.append(entry.target)
 
     def due(self, stage: int) -> int:
         """Granules that a stage has made."""
@@ -235,7 +256,7 @@ class _Run:
         """Start a stage's next granule if its inputs are there."""
         if self.done[stage] >= self.limit * self.network.granules:
             return
-        if any(self.emitted[pipe] <= self.done[stage] for pipe in self.into[stage]):
+        if any(self.arrived[pipe] <= self.done[stage] for pipe in self.into[stage]):
             return
         entry = self.network.stages[stage]
         self.starved[stage] += now - self.idle[stage]

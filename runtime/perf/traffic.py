@@ -9,7 +9,7 @@ from math import inf
 
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.functions import TensorType
-from ttc.dialects.netlist.links import links_from
+from ttc.dialects.netlist.links import Link, links_from, ways_from
 from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
@@ -60,6 +60,7 @@ class Traffic:
     netlist: Netlist
     held: frozenset[tuple[str, str]] = frozenset()
     _links: dict[int, dict[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _ways: dict[int, dict[int, tuple[Link, ...]]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _reads: dict[str, list[Read | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -95,7 +96,9 @@ class Traffic:
             kind = "host" if queue.location != "dram" else "dram" if queue.chip == graph.chip else "chip"
             packet = min(size * run_of_tiles(op.blocking), MAX_PACKET_BYTES)
             channels = self.links(graph.chip, queue.chip) if kind == "chip" else channels_of(queue)
-            stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels, packet, core_bytes)
+            way = self.way(graph.chip, queue.chip) if kind == "chip" else ()
+            side = way[0][1] if way else -1
+            stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels, packet, core_bytes, side=side)
             found.append(OpOutput(target, stream))
         return found
 
@@ -120,7 +123,9 @@ class Traffic:
         packet = size * (1 if read.gathered or producer.blocking is None else producer.blocking.ublock[1])
         send = total / max(grid_cores(producer), 1)
         channels = self.links(home.chip, graph.chip) if kind == "chip" else 1
-        stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, channels, min(packet, MAX_PACKET_BYTES), send)
+        way = self.way(home.chip, graph.chip) if kind == "chip" else ()
+        packet, side = min(packet, MAX_PACKET_BYTES), way[-1][0] if way else -1
+        stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, channels, packet, send, side=side)
         return OpInput(source, stream, capacity, read.part.whole)
 
     def _passed_on(self, source: str, tensor: TensorType, graph: Graph) -> OpInput:
@@ -136,6 +141,12 @@ class Traffic:
         if a not in self._links:
             self._links[a] = links_from(self.netlist.chip, a)
         return self._links[a].get(b, 0)
+
+    def way(self, a: int, b: int) -> tuple[Link, ...]:
+        """Return the steps that data takes from one chip to another; none where the netlist does not say."""
+        if a not in self._ways:
+            self._ways[a] = ways_from(self.netlist.chip, a)
+        return self._ways[a].get(b, ())
 
     def _from_queue(self, queue: Queue, graph: Graph, stays: bool, columns: int, base: Stream) -> Stream:
         """Return a stream as it comes out of a queue.  columns: tiles side by side that a core reads."""

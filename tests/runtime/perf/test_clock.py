@@ -12,6 +12,7 @@ from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Progra
 from ttc.runtime.perf.clock import Clock, LoadJob, loaded
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import RunCost, run_cost
+from ttc.runtime.perf.traffic import Traffic
 
 N150 = rates_of(load_target("n150"))
 COUNT = 16
@@ -68,15 +69,15 @@ def test_memory_that_others_read_is_not_written_over() -> None:
     """z in the memory of x, which is read until the first op is through."""
     net = two_epochs(PAIR, Grid(0, 2, 2, 1))
     free, shared = net, replace(net, queues={**net.queues, "z": replace(net.queues["z"], buffers=net.queues["y"].buffers)})
-    assert Clock(shared, N150).overlaps == {"y": ["y", "z"], "z": ["y", "z"]}
-    assert Clock(free, N150).overlaps == {"y": ["y"], "z": ["z"]}
+    assert Clock(Traffic(shared), N150).overlaps == {"y": ["y", "z"], "z": ["y", "z"]}
+    assert Clock(Traffic(free), N150).overlaps == {"y": ["y"], "z": ["z"]}
     assert run_cost(shared).device_cycles > run_cost(free).device_cycles
 
 
 def test_waiting_moves_all_that_is_known() -> None:
     net = two_epochs(PAIR, PAIR[0])
     cost = run_cost(net)
-    clock = Clock(net, N150)
+    clock = Clock(Traffic(net), N150)
     clock.run([net.graphs["g"]], cost.epochs[0])
     before, written = clock.end, clock.written["y"]
     clock.wait(500.0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import Function, Work
-from ttc.dialects.netlist.model import Blocking, Buffer, Grid, Netlist, Op
+from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op
 from ttc.runtime.perf.epoch import EpochCost, epoch_cost
 from ttc.runtime.perf.rates import Rates, rates_of
 from ttc.runtime.perf.traffic import Traffic
@@ -95,3 +96,28 @@ def test_more_microbatches_and_bytes_never_cost_less(pipeline: Callable[[int], N
         ).cycles
 
     assert wide("Bfp8_b") < wide("Float16_b") < wide("Float32")
+
+
+def on_a_row(chips: int, readers: int) -> tuple[Netlist, EpochCost]:
+    """An op on the first chip of a row, joined by two links each, whose result so many of the others read, all in one epoch."""
+    x = tensor(8, 8)
+    graphs = [Graph("g0", 0, 1, (relu("a", "x", x, Grid(0, 0, 4, 4)),), (), epoch=0)]
+    graphs += [Graph(f"g{c}", c, 1, (relu(f"b{c}", "a", x, Grid(0, 0, 4, 4)),), (), epoch=0) for c in range(1, chips)[-readers:]]
+    net = netlist_of((queue("x", x),), (), ())
+    machine = replace(net.chip, chips=chips, links=tuple((c, c + 1, 2) for c in range(chips - 1)))
+    net = replace(net, chip=machine, graphs={graph.name: graph for graph in graphs})
+    return net, epoch_cost(graphs, Traffic(net), N150, "wormhole_b0")
+
+
+def test_each_step_between_chips_takes_its_time() -> None:
+    fills = [on_a_row(chips, 1)[1].fill for chips in (2, 3, 4)]
+    steps = [b - a for a, b in pairwise(fills)]
+    assert steps == [pytest.approx(N150.eth_hop, rel=0.01)] * 2
+
+
+def test_links_are_shared_by_what_passes_over_them() -> None:
+    """Three chips read the same over the first link, which carries it three times; the last link carries it once."""
+    one, three = (on_a_row(4, readers)[1] for readers in (1, 3))
+    single = 64 * 2080 / (2 * N150.eth)
+    assert (one.limit, three.limit) == ("eth", "eth")
+    assert three.fill >= 3 * single > one.ops[1].eth >= single
