@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ttc.dialects.core.machines.targets import Target
-from ttc.dialects.core.numerics import DRAM_PLACEMENTS, PIPELINE
+from ttc.dialects.core.numerics import DRAM_PLACEMENTS, PIPELINE, TENSOR
 from ttc.dialects.core.records import record
 from ttc.dialects.core.rules.placement import AnyRule, PlacementRule
 from ttc.dialects.core.rules.precision import PrecisionRule
@@ -52,6 +52,7 @@ from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
 from ttc.passes.nn_to_tile.block_rows import BlockRows
+from ttc.passes.nn_to_tile.divide_tensors import DivideTensors
 from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
 from ttc.passes.nn_to_tile.lower_to_tile import LowerToTile
 from ttc.passes.nn_to_tile.note_independent import NoteIndependent
@@ -93,6 +94,7 @@ class PipelineSettings:
         parallel: what chips divide, one of `numerics.PARALLEL`; None: the batch where they can, ops else.
         replicas: of programs that divide a batch; None: as many as divide it and the chips.
         turns: whether epochs are dealt out among chips in turn.
+        divides: whether chips divide the tensors of ops.
         effort: of placement, from 0 to 2.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
@@ -108,6 +110,7 @@ class PipelineSettings:
     parallel: str | None = None
     replicas: int | None = None
     turns: bool = False
+    divides: bool = False
     effort: int = 1
     samples: int | None = None
     gradients: Differentiate | None = None
@@ -117,7 +120,7 @@ class PipelineSettings:
     def most_replicas(self) -> int:
         """Chips among which replicas may be divided; 1 where a pipeline is asked for, in one word or by ops that begin a chip."""
         begins = any(isinstance(rule, PlacementRule) and rule.chip_break for rule in self.placement)
-        return 1 if self.parallel == PIPELINE or begins else len(self.chips)
+        return 1 if self.parallel in (PIPELINE, TENSOR) or self.divides or begins else len(self.chips)
 
     def passes_on_gradients(self) -> list[Pass]:
         """Return the passes that make gradients and what trains with them; none for inference."""
@@ -139,6 +142,8 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
     format = "Float16_b" if target.is_host and wanted.precision == "bfloat16" else wanted.format
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
     copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
+    divides = wanted.divides or wanted.parallel == TENSOR
+    tensors: list[Pass] = [DivideTensors(wanted.chips, required=wanted.parallel == TENSOR), Consteval()] if divides else []
     memory = AllocateMemory(
         wanted.dram_placement, queue_rules, static_ports=target.kernels == "buda"
     )  # a Buda host fills its queues at any time
@@ -147,7 +152,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         "tile": [
             *(
                 NoteIndependent(),
-                StreamBatch(wanted.samples, wanted.most_replicas, format, wanted.replicas),
+                *(tensors or [StreamBatch(wanted.samples, wanted.most_replicas, format, wanted.replicas)]),
                 BlockRows(),
                 LowerToTile(),
                 AssignFormats(format),
@@ -163,7 +168,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         ],
         "netlist": [
             LowerToNetlist(wanted.precision, wanted.rules),
-            AssignChips(wanted.chips[:1] if wanted.turns else wanted.chips, op_rules),
+            AssignChips(wanted.chips[:1] if wanted.turns or divides else wanted.chips, op_rules),
             AccumulateInL1(),
             Balance(wanted.effort, op_rules),
             DealEpochs(wanted.chips if wanted.turns else ()),

@@ -1,11 +1,11 @@
-"""How programs are spread over chips: replicas, or pipelines, or replicas of pipelines, whichever the performance model finds fastest."""
+"""How programs are spread over chips: replicas, pipelines, both, or divided tensors, whichever the performance model finds fastest."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ttc.dialects.core.ir.entries import entry_functions
-from ttc.dialects.core.machines.chip_rows import is_row
+from ttc.dialects.core.machines.chip_rows import is_row, near_chips
 from ttc.dialects.core.numerics import BATCH
 from ttc.passes.base import Unit
 from ttc.passes.microbatch import compiled
@@ -14,13 +14,16 @@ from ttc.passes.nn_to_tile.stream_batch import Batch, independent, with_room
 from ttc.passes.pipeline import PipelineSettings
 from ttc.passes.tile_to_netlist.layouts import divisors
 
+MOST_PARTS = 8
+"""The most chips that divide tensors where nobody asks for it: among more, what joins the parts takes longer than they save."""
+
 
 def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     """Return settings with the chips that programs use, and their replicas, so that all programs together take least time.
 
     Where chips divide a batch into as many parts, they do.  Otherwise there may be one pipeline of all chips, replicas that are pipelines,
-    or replicas of one chip each that leave chips idle.  Of a batch that is not divided, epochs may be dealt out among linked chips in turn.
-    Each way is compiled, and the performance model chooses.
+    or replicas of one chip each that leave chips idle.  Of a batch that is not divided, linked chips may divide the tensors of ops, or take
+    epochs in turn.  Each way is compiled, and the performance model chooses.
 
     unit: at the end of stage nn; it is not changed.
     """
@@ -35,6 +38,9 @@ def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     found = [_settings(wanted, *way) for way in ways]
     if whole == 1 and is_row(unit.target, wanted.chips):
         found.append(replace(wanted, replicas=1, turns=True))
+        most = min(chips, MOST_PARTS)
+        for count in (most, most // 2) if most % 2 == 0 and most > 2 else (most,):
+            found.append(replace(wanted, replicas=1, divides=True, chips=near_chips(unit.target, wanted.chips, count)))
     if len(found) < 2:
         return found[0]
     cycles = [compiled(unit, way)[1] for way in found]

@@ -10,6 +10,7 @@ from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.replicas import merged
 from ttc.runtime.direct import DirectEntry, direct_entry
 from ttc.runtime.engines.joined import joined
+from ttc.runtime.engines.together import together
 from ttc.runtime.machine.surface import Surface, surface_of
 from ttc.runtime.manifest import Description, updated_keys
 
@@ -52,6 +53,7 @@ class Netlists:
         if changing:
             queues = {name: replace(queue, kind="state") if name in changing else queue for name, queue in netlist.queues.items()}
             netlist = replace(netlist, queues=queues)
+        netlist = together(netlist)
         return joined(merged(netlist)) if self._joins else netlist
 
     @cached_property

@@ -70,7 +70,7 @@ class CompileOptions(Options):
         None, "Chips to spread a program over; default: one, or all of a cluster.", takes.integer(1), "N", in_result=True
     )
     parallel: str | None = maybe_choice(
-        "What several chips divide: samples of a batch, or ops, as stages of a pipeline; default: the batch where that can be.",
+        "What several chips divide: a batch, ops as stages of a pipeline, or tensors of ops; default: the batch where that can be.",
         PARALLEL,
     )
     cluster: tuple[Cluster, ...] = option(

@@ -18,8 +18,8 @@ By the bytes moved through each channel; in turn; in turn, in one half of the ch
 with most room; the nearest on the NoC to who reads the queue.
 """
 
-BATCH, PIPELINE = "batch", "pipeline"
-PARALLEL = (BATCH, PIPELINE)
+BATCH, PIPELINE, TENSOR = "batch", "pipeline", "tensor"
+PARALLEL = (BATCH, PIPELINE, TENSOR)
 """What several chips divide: the batch, of which each chip computes a part; or the ops, of which each chip computes some for all of it."""
 
 KERNELS = ("fused", "buda")

@@ -68,6 +68,7 @@ class Balance(Pass):
                 _place_on_host(graph, rewriter)
             return
         from ttc.passes.netlist.balancer import EFFORTS, Balancer  # with the search for places, which devices alone need
+        from ttc.passes.netlist.chip_queues import ChipQueues
 
         if self.effort not in range(len(EFFORTS)):
             raise Error("E0101", f"there is no effort {self.effort}", hint=f"from 0 to {len(EFFORTS) - 1}")
@@ -78,6 +79,8 @@ class Balance(Pass):
             else:
                 balancer.place(graph)
         balancer.overrides.require_matched()
+        if balancer.shared:
+            ChipQueues(unit.module, from_host=True).part(rewriter)
 
 
 def _place_on_host(graph: GraphOp, rewriter: Rewriter) -> None:

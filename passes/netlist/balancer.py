@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, queues_of
 from ttc.passes.base import Rewriter, Unit
+from ttc.passes.netlist.chip_shares import ChipShares, is_shared
 from ttc.passes.netlist.nodes import ProblemBuilder
 from ttc.passes.netlist.overrides import Overrides
 from ttc.passes.netlist.reasons import considered, decided
@@ -28,6 +31,7 @@ class Balancer:
     def __init__(self, unit: Unit, rewriter: Rewriter, effort: int, rules: tuple[PlacementRule, ...]) -> None:
         self.unit = unit
         self.rewriter = rewriter
+        self.shared = False
         efforts = (effort,) if effort < LADDER else range(effort + 1)
         self.builders = [ProblemBuilder(unit, Overrides(rules, effort)) for effort in efforts]
 
@@ -39,15 +43,20 @@ class Balancer:
     def place(self, graph: GraphOp) -> None:
         """Place the ops of a device graph; where it is cut, graphs follow it.  Raises E05xx."""
         rewriter = self.rewriter
-        limits = {i: self.overrides.limits(op) for i, op in enumerate(graph.ops)} if self.overrides.rules else {}
-        trial = Trial(self.unit, graph, graph.ops, queues_of(self.unit.module), limits)
-        found = [self.solved(builder, graph, trial) for builder in self.builders]
+        shares = ChipShares(self.unit, graph) if is_shared(graph, self.unit.target.chips) else None
+        self.shared |= shares is not None
+        pattern = graph if shares is None else shares.pattern
+        limits = {i: self.overrides.limits(op) for i, op in enumerate(pattern.ops)} if self.overrides.rules else {}
+        trial = Trial(self.unit, pattern, pattern.ops, queues_of(self.unit.module), limits)
+        found = [self.solved(builder, pattern, trial) for builder in self.builders]
         problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
         with rewriter.part("assign"):
-            _assign(graph.ops, problem, epochs, rewriter)
-        if len(epochs) > 1 and rewriter.allow("cut-epochs", graph, required=True):
+            for ops in [graph.ops] if shares is None else shares.lists:
+                _assign(ops, problem, epochs, rewriter)
+        if (len(epochs) > 1 or shares is not None) and rewriter.allow("cut-epochs", graph, required=True):
             with rewriter.part("cut"):
-                Splitter(self.unit.module, graph).split([len(e.ops) for e in epochs])
+                sizes = [len(e.ops) for e in epochs]
+                _ = Splitter(self.unit.module, graph).split(sizes) if shares is None else shares.cut(sizes)
 
     def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[EpochRange]]:
         """Return a graph's problem and the epochs found for it."""
@@ -57,12 +66,12 @@ class Balancer:
             return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
 
 
-def _assign(ops: list[NetlistOp], problem: Problem, epochs: list[EpochRange], rewriter: Rewriter) -> None:
+def _assign(ops: Sequence[NetlistOp | None], problem: Problem, epochs: list[EpochRange], rewriter: Rewriter) -> None:
     """Write down what was chosen, with remarks on what else was considered."""
     for number, epoch in enumerate(epochs):
         for op, node, entry in zip(ops[epoch.begin :], problem.nodes[epoch.begin :], epoch.ops, strict=False):
             candidate = entry.candidate
-            if not rewriter.allow("place-op", op, required=True):
+            if op is None or not rewriter.allow("place-op", op, required=True):
                 continue
             op.place = entry.place
             op.blocking = candidate.blocking

@@ -12,6 +12,7 @@ from ttc.dialects.core.formats import FORMATS
 from ttc.dialects.core.ir.attributes import LiteralAttr
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.leaves import ConstantOp, StateOp
+from ttc.dialects.core.ir.locations import marked_chip
 from ttc.dialects.core.records import record
 from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type
@@ -70,6 +71,7 @@ class _Cluster:
 
     def __init__(self, root: MapOp | CastOp) -> None:
         self.tile = tile_of(root.y)
+        self.chip = marked_chip(root.location)
         self.ops: dict[MapOp | CastOp, None] = {root: None}
         self.inputs: dict[SSAValue, None] = {x: None for x in root.operands if not _is_literal(x)}
         self.literals: set[Attribute] = _literals(root)
@@ -77,9 +79,12 @@ class _Cluster:
         """The first outside reader of each op that has one, and the uses behind it, which have not been looked at."""
 
     def can_join(self, op: MapOp | CastOp) -> bool:
-        """Return whether the op is of the region's shape, and nothing outside reads it; it is asked for each reader that has joined."""
+        """Return whether the op is of the region's shape and chip, and nothing outside reads it.
+
+        It is asked for each reader that has joined.
+        """
         tile = tile_of(op.y)
-        if (tile.shape, tile.fold) != (self.tile.shape, self.tile.fold):
+        if (tile.shape, tile.fold) != (self.tile.shape, self.tile.fold) or marked_chip(op.location) != self.chip:
             return False
         reader, uses = self._readers.get(op) or (None, iter(op.y.uses))
         if reader is not None and reader not in self.ops:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
+from tests.passes.nn_to_tile.encoders import Encoder
 from tests.ttc.compiler.test_driver_chips import network
 from ttc.compiler.driver import compile_path
 from ttc.dialects.core.machines.clusters import mesh
@@ -62,3 +65,16 @@ def test_weights_that_a_chip_has_no_room_for(tmp_path: Path, monkeypatch: pytest
     assert spread(unit, format="Bfp8_b") == (4, 4)
     monkeypatch.setattr(stream_batch, "dram_bytes", lambda target: weights // 8)
     assert spread(unit) == (4, 1)
+
+
+def test_one_sample_through_an_encoder_is_divided(tmp_path: Path, rng: np.random.Generator) -> None:
+    onnx.save(Encoder(rng, rows=128).model(), tmp_path / "encoder.onnx")
+    unit = compile_path(tmp_path / "encoder.onnx", resolve(CompileOptions, {"to": "nn"})).unit
+    cluster = mesh("1x2")
+    assert cluster is not None
+    unit = Unit(unit.module, unit.weights, cluster.of_target(load_target("n150")))
+    wanted = PipelineSettings(chips=(0, 1))
+    found = best_spread(unit, wanted)
+    assert found == replace(wanted, replicas=1, divides=True)
+    others = [replace(wanted, replicas=1), replace(wanted, replicas=1, turns=True)]
+    assert compiled(unit, found)[1] < min(compiled(unit, way)[1] for way in others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
@@ -13,6 +14,20 @@ from xdsl.ir import Attribute, Operation
 MAX_SOURCES = 32
 """Source names of one location: each fusion reads them all, so that chains of any length stay linear."""
 
+CHIP = re.compile(r"on chip (\d{1,4})")
+"""The source name that ops have beside their own where several chips divide a program: a value goes to the chip of what reads it."""
+
+
+def chip_mark(chip: int) -> str:
+    """Return the source name of ops that run on a chip."""
+    return f"on chip {chip}"
+
+
+def marked_chip(location: Attribute) -> int | None:
+    """Return the chip that the source names of an op say; None if they say none."""
+    found = [match for name in source_names(location) if name.startswith("on chip ") and (match := CHIP.fullmatch(name))]
+    return int(found[-1][1]) if found else None
+
 
 @lru_cache(maxsize=1 << 14)
 def named_location(name: str) -> builtin.NameLoc:
@@ -21,9 +36,11 @@ def named_location(name: str) -> builtin.NameLoc:
 
 
 def fused_location(locations: Iterable[Attribute]) -> Attribute:
-    """Return one location for an op that replaces several: their first MAX_SOURCES source names, each once, in order."""
+    """Return one location for an op that replaces several: their first MAX_SOURCES source names, each once, in order; a chip is kept."""
     names = dict.fromkeys(name for location in locations for name in source_names(location))
-    return location_of(tuple(islice(names, MAX_SOURCES)))
+    kept = tuple(islice(names, MAX_SOURCES))
+    chips = [name for name in islice(names, MAX_SOURCES, None) if CHIP.fullmatch(name)]
+    return location_of((*kept[:-1], chips[-1]) if chips else kept)
 
 
 @lru_cache(maxsize=1 << 12)

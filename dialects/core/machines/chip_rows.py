@@ -70,6 +70,38 @@ def some_chips(target: Target, count: int, starts: Iterable[int] = (), chips: Se
         return there[:count]
 
 
+def near_chips(target: Target, chips: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return so many of some chips with few steps between them: from each in turn, the one nearest to those that are taken comes next.
+
+    Chips without a way between them are taken last.
+    """
+    if count >= len(chips):
+        return tuple(chips)
+    distances = {chip: _steps(target, chip) for chip in chips}
+    groups: list[tuple[int, list[int]]] = []
+    for first in chips:
+        taken, total, far = [first], 0, {chip: distances[first].get(chip, len(chips)) for chip in chips if chip != first}
+        while len(taken) < count:
+            nearest = min(far, key=lambda chip: far[chip])
+            total += far.pop(nearest)
+            taken.append(nearest)
+            far = {chip: steps + distances[nearest].get(chip, len(chips)) for chip, steps in far.items()}
+        groups.append((total, taken))
+    return tuple(min(groups, key=lambda group: group[0])[1])
+
+
+def _steps(target: Target, start: int) -> dict[int, int]:
+    """Return the steps over links from a chip to each that can be reached."""
+    found, waiting = {start: 0}, [start]
+    for chip in waiting:
+        for a, b, _ in target.links:
+            other = b if a == chip else a if b == chip else None
+            if other is not None and other not in found:
+                found[other] = found[chip] + 1
+                waiting.append(other)
+    return found
+
+
 def is_row(target: Target, chips: Sequence[int]) -> bool:
     """Return whether each chip is linked to the next."""
     return _gap(target, chips) is None

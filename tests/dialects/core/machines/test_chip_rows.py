@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.machines.chip_rows import chips_in_a_row, is_row, require_linked, some_chips
+from ttc.dialects.core.machines.chip_rows import chips_in_a_row, is_row, near_chips, require_linked, some_chips
 from ttc.dialects.core.machines.targets import load_target
 
 N150 = load_target("n150")
@@ -72,3 +72,12 @@ def test_replicas_need_no_links() -> None:
     assert (caught.value.code, caught.value.hint) == ("E0101", "no link joins chips 1 and 2")
     with pytest.raises(Error, match="has 4 chips, not 5"):
         some_chips(apart, 5)
+
+
+def test_chips_near_each_other() -> None:
+    target = replace(N150, chips=8, links=grid(2, 4))
+    row = chips_in_a_row(target, 8)
+    assert near_chips(target, row, 8) == row
+    square = sorted(near_chips(target, row, 4))
+    assert [chip - square[0] for chip in square] == [0, 1, 4, 5]
+    assert sorted(near_chips(replace(target, links=((2, 5, 1),)), row, 2)) == [2, 5]
