@@ -14,6 +14,9 @@ from tests.passes.module_pairs import check_pair, parse_unit
 from tests.passes.nn_to_tile.encoders import ROWS, WIDTH, Encoder
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import marked_chip
+from ttc.dialects.netlist.buda.rules.check import check_form
+from ttc.exporters.buda.export import export
+from ttc.exporters.buda.replay import replay
 from ttc.passes.manager import run_pass
 from ttc.passes.nn_to_tile.divide_tensors import DivideTensors
 
@@ -112,3 +115,14 @@ def test_chips_that_divide_no_heads_and_no_columns_are_an_error(encoder: Path) -
     with pytest.raises(Error, match="over 3 chips") as raised:
         ttc.compile(encoder, target="n150", cluster="1x3", parallel="tensor")
     assert raised.value.code == "E0503"
+
+
+def test_exports_give_the_same_numbers(encoder: Path, rng: np.random.Generator) -> None:
+    """Ops that read results of another chip's ops are ops of one epoch in Buda, too."""
+    fields: dict[str, Any] = {"kernels": "buda", "format": "Float16_b", "parallel": "tensor"}
+    program = ttc.compile(encoder, target="n300", chips=2, **fields)
+    exported = export(program.netlist)
+    assert check_form(exported.form, "wormhole_b0") == []
+    x = rng.normal(size=(1, ROWS, WIDTH)).astype(np.float32)
+    for found in replay(exported, program, {"x": x}):
+        assert found.comparison.relative_l2 <= 1e-2, found.queue

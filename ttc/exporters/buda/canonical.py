@@ -6,6 +6,7 @@ the matrices of a selection are coded.  Queues and results are [t, rows, columns
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
@@ -56,7 +57,8 @@ class _Canonical:
             self.queues[queue.name] = found = self.queue(queue, written.get(queue.name))
             self.types[queue.name] = found.tensor
         self.constants = ConstantQueues(self.netlist)
-        graphs = {g.name: replace(g, ops=tuple(self.op(op, g) for op in g.ops)) for g in on_device}
+        made = self.ops([(op, g) for g in on_device for op in g.ops])
+        graphs = {g.name: replace(g, ops=tuple(made[op.name] for op in g.ops)) for g in on_device}
         graphs = {name: graphs.get(name, graph) for name, graph in self.netlist.graphs.items()}
         queues = {**self.queues, **self.constants.queues}
         fillings = Fillings(self.constants.values, self.constants.copies, self.indices)
@@ -85,6 +87,19 @@ class _Canonical:
             raise error.at(_where(op)) from None
 
     # ---- ops ---------------------------------------------------------------------------------------------------------------------
+
+    def ops(self, every: Sequence[tuple[Op, Graph]]) -> dict[str, Op]:
+        """Return ops as Buda says them, by name, in the order given but that one which reads another chip's comes behind it."""
+        made: dict[str, Op] = {}
+        names = {op.name for op, _ in every}
+        waiting = deque(every)
+        while waiting:
+            op, graph = waiting.popleft()
+            if any(name in names and name not in made for name in op.inputs):
+                waiting.append((op, graph))
+            else:
+                made[op.name] = self.op(op, graph)
+        return made
 
     def op(self, op: Op, graph: Graph) -> Op:
         """Return an op as Buda says it."""
