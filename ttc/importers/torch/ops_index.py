@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttc.dialects.core.ir.spec import DYNAMIC
 from ttc.dialects.core.ir.values import BlockArgument, SSAValue
@@ -239,8 +241,12 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
     values = [v for v in places if v is not None]
     if len(values) == 1:
         return b.nn("gather", x, values[0], axis=used[0])
-    if used == list(range(used[0], used[0] + len(used))) and b.spec(x).is_static and _crossed(b, values):
-        return _by_dimensions(b, x, used, values)
+    known = [b.known(v) for v in values]
+    if used == list(range(used[0], used[0] + len(used))) and b.spec(x).is_static:
+        if _crossed(known):
+            return _by_dimensions(b, x, used, values)
+        if used[0] > 0 and (flat := _flat(known, b.shape(x)[used[0] : used[-1] + 1])) is not None:
+            return _by_place(b, x, used, flat)
     tuples = joined_indices(b, values)
     rank = b.rank(x)
     order = (*used, *(i for i in range(rank) if i not in used))
@@ -254,13 +260,28 @@ def index(b: TorchBuilder, x: SSAValue, indices: Indices) -> SSAValue:
     return b.nn("transpose", found, perm=(*before, *range(lead), *range(lead + used[0], b.rank(found))))
 
 
-def _crossed(b: TorchBuilder, values: list[SSAValue]) -> bool:
+def _crossed(known: Sequence[NDArray | None]) -> bool:
     """Return whether indices are known, and each varies along dimensions of its own, in their order: as `numpy.ix_` makes them."""
-    if any(b.known(v) is None for v in values):
-        return False
-    rank = max(b.rank(v) for v in values)
-    own = [i + rank - b.rank(v) for v in values for i, size in enumerate(b.shape(v)) if size != 1]
-    return own == sorted(set(own))
+    arrays = [places for places in known if places is not None]
+    rank = max((places.ndim for places in arrays), default=0)
+    own = [i + rank - places.ndim for places in arrays for i, size in enumerate(places.shape) if size != 1]
+    return len(arrays) == len(known) and own == sorted(set(own))
+
+
+def _flat(known: Sequence[NDArray | None], shape: Ints) -> NDArray | None:
+    """Return the places in row-major order of dimensions that known indices choose; None if one is not known, or lies outside."""
+    arrays = [np.asarray(places, np.int64) for places in known if places is not None]
+    if len(arrays) < len(known) or any(np.any((places < -size) | (places >= size)) for places, size in zip(arrays, shape, strict=True)):
+        return None
+    counted = [np.where(places < 0, places + size, places) for places, size in zip(arrays, shape, strict=True)]
+    return np.asarray(np.ravel_multi_index(tuple(np.broadcast_arrays(*counted)), shape), np.int64)
+
+
+def _by_place(b: TorchBuilder, x: SSAValue, used: list[int], places: NDArray) -> SSAValue:
+    """Return x with places of neighbouring dimensions, in row-major order, in place of these."""
+    shape = b.shape(x)
+    before, indexed, after = shape[: used[0]], shape[used[0] : used[-1] + 1], shape[used[-1] + 1 :]
+    return b.nn("gather", b.reshape(x, *before, prod(indexed), *after), b.constant(places), axis=used[0])
 
 
 def _by_dimensions(b: TorchBuilder, x: SSAValue, used: list[int], values: list[SSAValue]) -> SSAValue:

@@ -166,9 +166,11 @@ def test_places_of_each_dimension_are_gathered_by_dimension() -> None:
         "whole": lambda x: x[torch.arange(3)[:, None, None], torch.arange(3)[None, None, :]],
         "apart": lambda x: x[rows, :, columns],
         "crosswise": lambda x: x[columns, rows],
+        "together": lambda x: x[:, AT, torch.tensor([0, -1, 3])],
     }
     agree(functions, randn(3, 3, 4))
-    program = torch.export.export(Together({"last": functions["last"]}), (randn(3, 3, 4),))
+    program = torch.export.export(Together({name: functions[name] for name in ("last", "together")}), (randn(3, 3, 4),))
     text = str(import_exported(program)[0])
-    assert text.count("nn.gather(") == 2
+    assert text.count("nn.gather(") == 3
+    assert "gather_nd" not in text
     assert "transpose" not in text
