@@ -76,6 +76,9 @@ perf-schedules: $(VENV)/.test  ## how far schedules of six networks are from the
 perf-chips: $(VENV)/.test  ## what 2, 8 and 32 chips give over one, by the performance model
 	$(BIN)/python tools/chips.py
 
+perf-reference-training: $(VENV)/.test  ## compare training steps of ours with the reference compiler's: NETLISTS=folder of pybuda_pregenerated
+	$(BIN)/python tools/reference_training.py $(NETLISTS)
+
 perf-training: $(VENV)/.test  ## train three networks on a simulated device and on the host, and cost a step by the performance model
 	$(BIN)/python tools/device_training.py
 

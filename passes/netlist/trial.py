@@ -111,13 +111,15 @@ class Trial:
         An epoch that would come to a standstill takes forever.
         """
         rates = rates_of(self.unit.target)
+        whole = len(placed) == len(self.ops)  # an only epoch waits for the programs of its own cores
+        switch = rates.switch_of(sum(entry.candidate.cores for entry in placed)) if whole else rates.switch_cycles
         ops = self.placed_ops(begin, placed)
         members = [self.roomy(begin + i, member, placed[i]) for i, member in enumerate(self.members(begin, ops))]
         best = PackingVerdict(tuple(placed), inf)
         for margin in MARGINS if waits(members) else MARGINS[:1]:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
-            cycles = rates.switch_cycles + cost.cycles if cost.jam is None else inf
+            cycles = switch + cost.cycles if cost.jam is None else inf
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))

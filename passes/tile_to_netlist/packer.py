@@ -135,17 +135,22 @@ class Packer:
     def improved(self, begin: int, placed: tuple[Placed, ...]) -> tuple[Placed, ...]:
         """Return the ops with free cores given to those that gain by them, the slowest first, as long as rectangles still fit.
 
-        Where many microbatches pass, only the slowest op counts.
+        Where many microbatches pass, only the slowest op counts.  An only epoch waits for the programs of more cores, which may take more
+        time than they save.
         """
         many = self.problem.input_count >= FEW
         for _ in range(self.effort.attempts):
             free = self.problem.cores - sum(p.candidate.cores for p in placed)
             order = sorted(range(len(placed)), key=lambda i: -placed[i].candidate.busy)
             better = next((new for i in (order[:1] if many else order) if (new := self.faster(begin, placed, i, free)) is not None), None)
-            if better is None:
+            if better is None or (self.problem.is_whole(begin, len(placed)) and self.estimated(better) >= self.estimated(placed)):
                 break
             placed = better
         return placed
+
+    def estimated(self, placed: Sequence[Placed]) -> float:
+        """Return the quick estimate of an epoch of all ops."""
+        return self.problem.time([p.candidate for p in placed], self.problem.traffic(0, len(placed))[-1])
 
     def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
         """Return all ops packed anew with one of them on a few more cores; None if there are not enough, or they cannot be placed so."""

@@ -121,4 +121,13 @@ class Problem:
         busy = [float(c.busy) for c in chosen]
         interval = interval_cycles(self.rates, busy, [Load(channel=load)])
         fill = sum(c.first for c in chosen) + max(c.busy - c.first for c in chosen)
-        return epoch_cycles(self.rates, interval, max(fill, load), self.input_count, before * self.cycles_per_byte)
+        switch = self.rates.switch_of(sum(c.cores for c in chosen)) if self.is_whole(0, len(chosen)) else self.rates.switch_cycles
+        return switch + epoch_cycles(interval, max(fill, load), self.input_count, before * self.cycles_per_byte)
+
+    def is_whole(self, begin: int, count: int) -> bool:
+        """Return whether an epoch of so many ops, from one of them on, is the only one.
+
+        It waits for the programs of its cores.  Those of further epochs load while the one before runs, so that the switch is taken to be
+        the same for all, that of all cores.
+        """
+        return begin == 0 and count == len(self.nodes)

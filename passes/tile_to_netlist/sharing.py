@@ -59,8 +59,12 @@ class Family:
         rest = np.maximum.accumulate(self.busy[rows] - self.first[rows], axis=0)
         fill = np.maximum(np.cumsum(self.first[rows], axis=0) + rest, load)
         rates = problem.rates
-        times = rates.switch_cycles + prologue + fill + interval * max(problem.input_count - 1, 0)
-        return np.where(np.cumsum(self.cores[rows], axis=0) <= problem.cores, times, np.inf)
+        cores = np.cumsum(self.cores[rows], axis=0)
+        switch = np.full(cores.shape, rates.switch_cycles)
+        if problem.is_whole(begin, len(switch)):  # with possible numbers of cores
+            switch[-1] = [rates.switch_of(int(min(count, problem.cores))) for count in cores[-1]]
+        times = switch + prologue + fill + interval * max(problem.input_count - 1, 0)
+        return np.where(cores <= problem.cores, times, np.inf)
 
 
 def paced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:

@@ -152,8 +152,8 @@ def interval_cycles(rates: Rates, busy: Iterable[float], loads: Iterable[Load]) 
     return max(max(busy, default=0.0) + rates.microbatch_cycles, shared.cycles)
 
 
-def epoch_cycles(rates: Rates, interval: float, fill: float, input_count: int, prologue: float = 0.0) -> float:
-    """Return the cycles of a whole epoch: the switch to it, its prologue, the first microbatch through its pipeline, and the others behind
-    it.
+def epoch_cycles(interval: float, fill: float, input_count: int, prologue: float = 0.0) -> float:
+    """Return the cycles of a whole epoch but for the switch to it: its prologue, the first microbatch through its pipeline, and the others
+    behind it.
     """
-    return rates.switch_cycles + prologue + fill + interval * max(input_count - 1, 0)
+    return prologue + fill + interval * max(input_count - 1, 0)

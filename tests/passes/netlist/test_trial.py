@@ -36,7 +36,10 @@ def test_an_epoch_takes_its_switch_its_fill_and_its_intervals() -> None:
     trial, placed = on_trial(chain(2, 64, 8))
     verdict = trial.judge(0, placed)
     cost = trial.cost(0, trial.placed_ops(0, placed))
-    assert verdict.cycles == rates_of(trial.unit.target).switch_cycles + cost.cycles
+    rates = rates_of(trial.unit.target)
+    assert verdict.cycles == rates.switch_of(sum(entry.candidate.cores for entry in placed)) + cost.cycles
+    alone = trial.judge(0, placed[:1])  # others follow, whose programs load beside it
+    assert alone.cycles == rates.switch_cycles + trial.cost(0, trial.placed_ops(0, placed[:1])).cycles
     assert verdict.short == ()
 
 

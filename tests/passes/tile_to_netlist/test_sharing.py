@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.passes.tile_to_netlist.made import candidate, chain, even, found, small
+from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.tile_to_netlist.sharing import IMPOSSIBLE, paced, priced, thinned
 
 
@@ -57,3 +58,13 @@ def test_thinned_keeps_the_ends() -> None:
     assert (values[0], values[-1]) == (1, 999)
     assert len(values) <= 10
     assert list(thinned([3, 5], 10)) == [3, 5]
+
+
+def test_an_only_epoch_waits_for_the_programs_of_its_own_cores() -> None:
+    target = load_target("n150")
+    problem = chain([found(candidate(1, 1, 1000), candidate(8, 8, 990)), found(candidate(1, 1, 700))], target, 1)
+    family = paced([node.found.front for node in problem.nodes], 8)
+    times, rates = family.times(problem, 0, 2), problem.rates
+    assert rates.switch_of(2) < rates.switch_cycles
+    assert times[1].min() == rates.switch_of(2) + 1700  # 63 cores more would save 10 cycles, and take far more to load
+    assert times[0].min() >= rates.switch_cycles  # another epoch follows

@@ -89,8 +89,8 @@ def test_the_interval_is_the_slowest_op_or_what_all_share() -> None:
     assert interval_cycles(rates, [100.0, 300.0], [Load(channel=200.0), Load(channel=150.0)]) == 350.0
 
 
-def test_an_epoch_is_its_switch_its_fill_and_its_intervals() -> None:
+def test_an_epoch_is_its_prologue_its_fill_and_its_intervals() -> None:
     rates = replace(N150, program_bytes=0, start_cycles=1000.0, prologue_cycles=0.0)
-    assert epoch_cycles(rates, 100.0, 250.0, 4, 50.0) == 1000 + 50 + 250 + 300
+    assert epoch_cycles(100.0, 250.0, 4, 50.0) == 50 + 250 + 300
     held = [Stream("dram", 2810.0, 44500.0, channels=1, held=True), Stream("dram", 100.0, 100.0)]
     assert prologue_cycles(rates, held) == pytest.approx(1000.0)
