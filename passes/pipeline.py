@@ -208,6 +208,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
         FoldShapes(),
         JoinTransposes(),
         HoistPieces(),
+        Canonicalize(),
         FoldTranspose(),
         FoldQdq(),
         *steps,

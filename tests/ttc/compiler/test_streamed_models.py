@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
 
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from ttc.compiler.driver import compile_source  # noqa: E402
@@ -27,7 +27,7 @@ class Leading(nn.Module):
         super().__init__()
         self.three, self.last = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         n, rows, width = x.shape
         q, k, v = self.three(x).reshape(n, rows, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4).unbind(0)
         return self.last(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, rows, width))
@@ -40,7 +40,7 @@ class Probe(nn.Module):
         super().__init__()
         self.probe, self.attention = nn.Parameter(torch.randn(1, 1, WIDTH)), nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return self.attention(self.probe.repeat(x.shape[0], 1, 1), x, x)[0][:, 0]
 
 
@@ -51,14 +51,14 @@ class Chosen(nn.Module):
         super().__init__()
         self.last = nn.Linear(WIDTH, WIDTH)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return self.last(x)[torch.arange(x.shape[0]), x[:, :, 0].argmax(-1)]
 
 
 class Folded(nn.Module):
     """Windows along the rows, as `unfold` makes them."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return F.unfold(x.transpose(1, 2)[..., None], (9, 1), padding=(4, 0))
 
 

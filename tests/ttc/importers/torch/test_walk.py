@@ -91,6 +91,7 @@ def test_tables_name_overloads_of_pytorch() -> None:
     importlib.import_module("torch.ao.quantization.fx._decomposed")  # defines those of quantized_decomposed
     importlib.import_module("ttc.marks.ops")  # define those of ttc
     importlib.import_module("ttc.train.hosted")
+    importlib.import_module("ttc.dynamo.pools")
     for name in NAMES:
         define(name)
     for name in (*rows(), *SIZES, *CHECKS):
