@@ -26,6 +26,10 @@ from ttc.options import CompileOptions
     "--format", metavar="FORMAT", help="How tensors are stored, as for `ttc compile`; default: 16 bits for ttnn, the model's own else."
 )
 @click.option("--fidelity", metavar="FIDELITY", help="Passes of the device's multiplier, as for `ttc compile`.")
+@click.option("--amp", metavar="0|1|2", help="Level of automatic mixed precision, as for `ttc compile` (ttnn, netlist).")
+@click.option(
+    "--precision-file", type=FILE, metavar="FILE.toml", help="Rules that set formats of weights and fidelity of single ops (ttnn, netlist)."
+)
 @click.option("--chips", metavar="N", help="Chips that divide the work (ttnn), or that a program is spread over (netlist).")
 @click.option("--batch", metavar="N", help="Size of every dynamic leading dimension.")
 @click.option("--shape", multiple=True, metavar="NAME=1x3x224x224", help="Shape of an input with dynamic dimensions (repeatable).")

@@ -18,7 +18,7 @@ from ttc.runtime.archive import NN_TEXT, open_archive
 
 SHAPED = ("shape", "batch", "values", "weights")
 """Options of a model, which an archive has settled."""
-CHOSEN = ("target", "format", "fidelity")
+CHOSEN = ("target", "format", "fidelity", "amp", "precision_file")
 """Options that an archive was compiled with, which exports of it take over."""
 
 

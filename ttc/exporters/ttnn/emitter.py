@@ -17,6 +17,7 @@ from ttc.exporters.ttnn.caches import NO_CACHES, TURN, caches_of
 from ttc.exporters.ttnn.code import Code, call, comment, deletion, flat, literal, numbers, statement
 from ttc.exporters.ttnn.merged import merged_products
 from ttc.exporters.ttnn.placing import Placing
+from ttc.exporters.ttnn.precision import Precision
 from ttc.exporters.ttnn.values import FLAT, FULL, HOST, ROWS, TURNED, PlacedValue, flattened, in_tiles, lifted, rows_dimension, tiled_bytes
 from ttc.exporters.ttnn.weights import StoredWeight, StoredWeights
 
@@ -39,19 +40,16 @@ class Emitter:
     Args:
         graph: the program; of one chip, where several divide the batch.
         whole: the program for all rows, which the host computes.
-        weight_format: of weights of products and convolutions: bfloat16, bfloat8_b or float32.
-        format_: of all other tensors of the device.
+        precision: formats of tensors, and passes of the multiplier.
         placing: which memory results get.
         weights: what programs of one module read.
     """
 
-    def __init__(
-        self, graph: ModelGraph, whole: ModelGraph, weight_format: str, format_: str, placing: Placing, weights: StoredWeights
-    ) -> None:
+    def __init__(self, graph: ModelGraph, whole: ModelGraph, precision: Precision, placing: Placing, weights: StoredWeights) -> None:
         self.graph, self.whole = graph, whole
-        self.weight_format, self.format, self.placing = weight_format, format_, placing
-        self.merged = merged_products(graph.function)
-        self.caches = caches_of(graph) if format_ == store.BFLOAT16 else NO_CACHES  # TT-NN's are of 16 bits
+        self.precision, self.format, self.placing = precision, precision.other, placing
+        self.merged = merged_products(graph.function, precision)
+        self.caches = caches_of(graph) if self.format == store.BFLOAT16 else NO_CACHES  # TT-NN's are of 16 bits
         self.weights = weights
         self.lines: list[str] = []
         self.values: list[PlacedValue] = []

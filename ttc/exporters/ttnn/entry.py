@@ -10,7 +10,8 @@ from ttc.dialects.core.errors import Error
 from ttc.exporters.graph import ModelGraph, divided_graph_of, graphs_of
 from ttc.exporters.request import TENSOR, ExportRequest
 from ttc.exporters.ttnn.divided import tensor_divided
-from ttc.exporters.ttnn.export import FORMATS, export_all
+from ttc.exporters.ttnn.export import export_all
+from ttc.exporters.ttnn.precision import FORMATS, require_formats
 
 ARCHITECTURES = ("wormhole_b0", "blackhole")
 
@@ -18,10 +19,11 @@ ARCHITECTURES = ("wormhole_b0", "blackhole")
 def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     """Export a model as a folder of files for TT-NN, with all its programs unless one is asked for.
 
-    Chips of a mesh divide its batch, or the tensors of its layers.  An archive is exported for the machine, in the format and with the
-    fidelity that it was compiled with, as far as TT-NN has them and none were asked for.
+    Chips of a mesh divide its batch, or the tensors of its layers.  An archive is exported for the machine, in the format, with the
+    fidelity and by the rules of precision that it was compiled with, as far as TT-NN has them and none were asked for.
 
-    Raises: E0101 for a machine without TT-NN, and for a batch that the chips do not divide; E0503; what compilation raises.
+    Raises: E0101 for a machine without TT-NN, for rules that ask for weights in a format it lacks, and for a batch that the chips do not
+        divide; E0503; what compilation raises.
     """
     if is_archive(path):
         known = tuple(name for name in FORMATS if name is not None)
@@ -31,7 +33,10 @@ def exported(path: Path, request: ExportRequest) -> dict[str, bytes]:
     if target.arch not in ARCHITECTURES:
         hint = "targets of Wormhole and Blackhole: n150, n300, p100, p150"
         raise Error("E0101", f"TT-NN does not run on '{target.name}'", hint=hint)
-    return export_all(programs, request.options.storage_format, request.options.fidelity, trace=request.trace)
+    options = request.options
+    if "precision_file" in options.given:
+        require_formats(options.precision_file)
+    return export_all(programs, options.storage_format, options.fidelity, rules=options.rules, trace=request.trace)
 
 
 def exported_programs(path: Path, request: ExportRequest) -> list[tuple[ModelGraph, ModelGraph]]:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from safetensors.numpy import save
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn.body import write_body
 from ttc.exporters.ttnn.emitter import Emitter
 from ttc.exporters.ttnn.module import module_text
 from ttc.exporters.ttnn.placing import Placing
-from ttc.exporters.ttnn.weights import BFLOAT8, BFLOAT16, FLOAT32, StoredWeights
+from ttc.exporters.ttnn.precision import Precision
+from ttc.exporters.ttnn.weights import StoredWeights
 
-FORMATS = {None: (BFLOAT16, BFLOAT16), "Float16_b": (BFLOAT16, BFLOAT16), "Bfp8_b": (BFLOAT8, BFLOAT16), "Float32": (FLOAT32, FLOAT32)}
-"""The formats of weights of products and convolutions, and of all other tensors, by the format of a compilation."""
 MODULE, WEIGHTS = "model.py", "weights.safetensors"
 
 
@@ -27,7 +27,12 @@ def export(
 
 
 def export_all(
-    programs: Sequence[tuple[ModelGraph, ModelGraph]], format_: str | None = None, fidelity: str | None = None, *, trace: bool = False
+    programs: Sequence[tuple[ModelGraph, ModelGraph]],
+    format_: str | None = None,
+    fidelity: str | None = None,
+    *,
+    rules: Sequence[PrecisionRule] = (),
+    trace: bool = False,
 ) -> dict[str, bytes]:
     """Write the programs of a model as a Python module for TT-NN and a file of weights; returns files by name.
 
@@ -35,18 +40,19 @@ def export_all(
         programs: of all chips, and of one of them; the same where there is one chip.
         format_: of tensors, as `ttc compile --format` names it; None: 16 bits.
         fidelity: of the multiplier; None: all passes for 16 bits and more, two for blocks of 8 bits.
+        rules: formats of weights, and fidelities, of single ops.
         trace: the module has the functions that record its work on the device, and run the record.
     Raises: E0503 for ops that neither TT-NN nor torch computes, all at once, and for a program that a trace cannot
         record; E0101 for a format that TT-NN lacks.
     """
     _require_same_parts([part for _, part in programs])
-    weight_format, rest = FORMATS[format_]
+    precision = Precision.of(format_, fidelity, rules)
     weights, emitters = StoredWeights.empty(), []
     for whole, graph in programs:
         target = graph.target
-        emitters.append(Emitter(graph, whole, weight_format, rest, Placing(target.cores * target.l1_bytes, {}), weights))
+        emitters.append(Emitter(graph, whole, precision, Placing(target.cores * target.l1_bytes, {}), weights))
         write_body(emitters[-1])
-    text = module_text(emitters, fidelity or ("HiFi2" if weight_format == BFLOAT8 else "HiFi4"), trace)
+    text = module_text(emitters, trace)
     stored = save({name: weight.array for name, weight in weights.stored.items()})
     return {WEIGHTS: stored, MODULE: text.encode()}  # in this order: a module that is there has its weights
 

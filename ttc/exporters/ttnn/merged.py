@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.plain.functions import LEAVES, Function, Work
 from ttc.dialects.core.records import record
 from ttc.exporters.graph import ModelGraph
+from ttc.exporters.ttnn.precision import Precision
 from ttc.exporters.ttnn.values import TILE
 
 LEAST = 3
@@ -76,7 +77,7 @@ class MergedProduct:
         return self._side_by_side(rows, graph.chips)
 
 
-def merged_products(function: Function) -> dict[int, MergedProduct]:
+def merged_products(function: Function, precision: Precision) -> dict[int, MergedProduct]:
     """Find products that become one; returns it by the identity of each of their works."""
     makers = _makers(function)
     groups: dict[tuple[object, ...], MergedProduct] = {}
@@ -85,7 +86,8 @@ def merged_products(function: Function) -> dict[int, MergedProduct]:
         if weight is None or not _is_mergeable(work, weight, bias):
             continue
         parts = cast("int | None", weight.attrs.get("parts"))
-        key = (work.operands[0], work.attrs["transpose_b"], weight.results[0].format, parts)
+        asked = precision.weights_of(work), precision.config_of(work)
+        key = (work.operands[0], work.attrs["transpose_b"], weight.results[0].format, parts, *asked)
         group = groups.setdefault(key, MergedProduct([], [], [], parts=parts))
         group.works.append(work)
         group.weights.append(weight)

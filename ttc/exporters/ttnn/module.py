@@ -13,6 +13,7 @@ from ttc.exporters.graph import dtype_of
 from ttc.exporters.ttnn import weights as store
 from ttc.exporters.ttnn.code import INDENT, WIDTH, items, literal, numbers, statement
 from ttc.exporters.ttnn.emitter import Emitter
+from ttc.exporters.ttnn.precision import CONFIG
 from ttc.exporters.ttnn.traced import traced_text
 
 FORWARD = "forward"
@@ -118,7 +119,7 @@ def prepare(device, weights):
 EMPTY_CACHES = """    for name, shape in CACHES.items():
         PREPARED[name] = to_device(device, torch.zeros(shape))
 """
-PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
+PRECISE = """    NAME = ttnn.init_device_compute_kernel_config(
         device.arch(),
         math_fidelity=ttnn.MathFidelity.FIDELITY,
         math_approx_mode=False,
@@ -128,10 +129,10 @@ PRECISE = """    precise = ttnn.init_device_compute_kernel_config(
 """
 
 
-def module_text(emitters: Sequence[Emitter], fidelity: str, trace: bool = False) -> str:
+def module_text(emitters: Sequence[Emitter], trace: bool = False) -> str:
     """Return the module around the bodies that were written.  trace: its functions are those that traces need."""
     first, names = emitters[0], _function_names(emitters)
-    functions = [_function(emitter, name, fidelity, trace) for emitter, name in zip(emitters, names, strict=True)]
+    functions = [_function(emitter, name, trace) for emitter, name in zip(emitters, names, strict=True)]
     send = (SEND_OR_MAKE_ROWS if trace else SEND_ROWS) + FETCH_ROWS if first.is_divided else SEND_OR_MAKE if trace else SEND
     return "".join(
         (
@@ -166,10 +167,11 @@ def _function_names(emitters: Sequence[Emitter]) -> list[str]:
     return names
 
 
-def _function(emitter: Emitter, name: str, fidelity: str, trace: bool) -> str:
+def _function(emitter: Emitter, name: str, trace: bool) -> str:
     """Return the function of a program, or those that its trace needs."""
     body = "\n".join(emitter.lines) + "\n"
-    precise = PRECISE.replace("FIDELITY", fidelity) if "=precise" in body else ""
+    used = sorted(set(re.findall(rf"={CONFIG}\w*", body)))
+    precise = "".join(_config(config.removeprefix("="), emitter) for config in used)
     if trace:
         changing = [variable for variable in emitter.variables if variable not in emitter.cached]
         if changing:
@@ -179,6 +181,12 @@ def _function(emitter: Emitter, name: str, fidelity: str, trace: bool) -> str:
     head = f"\n\ndef {name}(device, inputs, weights=PREPARED):\n"
     head += f'{INDENT}"""Run the {_what(name)}.  inputs, and what is returned: tensors of torch by name."""\n'
     return head + precise + (body if precise else body.lstrip("\n"))
+
+
+def _config(name: str, emitter: Emitter) -> str:
+    """Return the statement that makes a configuration of the multiplier."""
+    fidelity = emitter.precision.fidelity_of(name)
+    return PRECISE.replace("NAME", name).replace("FIDELITY", fidelity)
 
 
 def _what(name: str) -> str:

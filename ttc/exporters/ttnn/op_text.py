@@ -43,6 +43,16 @@ class OpText:
         return index < len(self.operands) and self.operands[index] is not None
 
     @property
+    def weight_format(self) -> str:
+        """The format of the op's weights."""
+        return self.emitter.precision.weights_of(self.work)
+
+    @property
+    def config(self) -> str:
+        """The variable that configures the multiplier for the op."""
+        return self.emitter.precision.config_of(self.work)
+
+    @property
     def present(self) -> list[PlacedValue]:
         """The operands that are there."""
         return [value for value in self.operands if value is not None]

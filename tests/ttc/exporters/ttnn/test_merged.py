@@ -14,6 +14,7 @@ from tests.ttc.exporters.ttnn.running import run_module  # noqa: E402
 from ttc.exporters.graph import graph_of  # noqa: E402
 from ttc.exporters.ttnn.export import export  # noqa: E402
 from ttc.exporters.ttnn.merged import merged_products  # noqa: E402
+from ttc.exporters.ttnn.precision import Precision  # noqa: E402
 from ttc.options import CompileOptions  # noqa: E402
 
 
@@ -58,5 +59,5 @@ def test_three_products_are_one(tmp_path: Path, rng: np.random.Generator, biases
 def test_products_that_stay_apart(tmp_path: Path, columns: tuple[int, ...], relu: bool) -> None:
     model = Projections(*columns, biases=(True,) * len(columns), relu=relu)
     graph, files = files_of(model, tmp_path, torch.ones(2, 5, 32))
-    assert merged_products(graph.function) == {}
+    assert merged_products(graph.function, Precision.of(None, None)) == {}
     assert files["model.py"].decode().count("ttnn.linear(") == len(columns)

@@ -36,7 +36,7 @@ def attention(step: OpText) -> None:
         attn_mask=mask,
         is_causal="False",
         scale=literal(step.work.attrs["scale"]),
-        compute_kernel_config="precise",
+        compute_kernel_config=step.config,
     )
     four, width = _shape_of_four(step.shape), step.shape[-1]
     wide = (*four[:3], _padded(width))
@@ -64,13 +64,13 @@ def _is_in_steps(step: OpText) -> bool:
 def _in_steps(step: OpText, queries: str, keys: str, values: str, mask: str | None, alive: str | None) -> None:
     """Write attention as products around a softmax."""
     batch, heads, rows, width = _shape_of_four(step.shape)
-    columns, precise = step.operand(1).shape[-2], {"dtype": f"ttnn.{step.emitter.format}", "compute_kernel_config": "precise"}
+    columns, precise = step.operand(1).shape[-2], {"dtype": f"ttnn.{step.emitter.format}", "compute_kernel_config": step.config}
     four = (batch, heads, rows, columns)
     scores = step.let("scores", call("ttnn.matmul", queries, keys, transpose_b="True", **precise), four)
     scores = step.let("scores", call("ttnn.multiply", scores, literal(step.work.attrs["scale"])), four)
     if mask is not None:
         scores = step.let("scores", call("ttnn.add", scores, mask), four)
-    shares = call("ttnn.softmax", scores, dim="-1", numeric_stable="True", compute_kernel_config="precise")
+    shares = call("ttnn.softmax", scores, dim="-1", numeric_stable="True", compute_kernel_config=step.config)
     made = call("ttnn.matmul", step.let("shares", shares, four), values, **precise)
     if alive is not None:
         made = call("ttnn.multiply", step.let("attention", made, (batch, heads, rows, width)), alive)

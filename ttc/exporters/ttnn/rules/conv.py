@@ -41,14 +41,14 @@ def _convolution(step: OpText, name: str, weight: np.ndarray, **extra: CallText)
     image, emitter = step.operand(0), step.emitter
     batch, height, width, channels = image.shape
     kernel = emitter.weight(
-        step.operand(1), f"kernel {id(step.work)}", weight, format_=emitter.weight_format, place=store.KERNEL, layout=store.ROW_MAJOR
+        step.operand(1), f"kernel {id(step.work)}", weight, format_=step.weight_format, place=store.KERNEL, layout=store.ROW_MAJOR
     )
     bias = _bias(step)
     pixels = emitter.pixels(image)
     activation = step.work.attrs.get("activation")
     fused = FUSED.get(str(activation))
     rows = str(TILE) if prod(step.shape[:3]) >= MANY_PIXELS * emitter.graph.target.cores else None
-    config = call("ttnn.Conv2dConfig", weights_dtype=f"ttnn.{emitter.weight_format}", activation=fused, act_block_h_override=rows)
+    config = call("ttnn.Conv2dConfig", weights_dtype=f"ttnn.{step.weight_format}", activation=fused, act_block_h_override=rows)
     made = call(
         f"ttnn.{name}",
         input_tensor=pixels,
@@ -68,7 +68,7 @@ def _convolution(step: OpText, name: str, weight: np.ndarray, **extra: CallText)
         groups=str(step.work.attrs["groups"]),
         dtype=f"ttnn.{emitter.format}",
         conv_config=config,
-        compute_config="precise",
+        compute_config=step.config,
         return_weights_and_bias="True",
     )
     last = activation is None or fused is not None
@@ -88,7 +88,7 @@ def _bias(step: OpText) -> str | None:
         return None
     row = step.array(2).reshape(1, 1, 1, -1)
     return step.emitter.weight(
-        step.operand(2), f"kernel {id(step.work)}", row, format_=step.emitter.weight_format, place=store.KERNEL, layout=store.ROW_MAJOR
+        step.operand(2), f"kernel {id(step.work)}", row, format_=step.weight_format, place=store.KERNEL, layout=store.ROW_MAJOR
     )
 
 

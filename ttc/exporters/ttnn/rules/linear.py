@@ -49,11 +49,11 @@ def _merged(step: OpText, merged: MergedProduct) -> str:
     emitter = step.emitter
     array, row = merged.matrix(emitter.graph), merged.row(emitter.graph)
     rows = None if merged.parts is None else 1
-    matrix = emitter.joint_weight("weight", merged.weights, array, emitter.weight_format, rows)
+    matrix = emitter.joint_weight("weight", merged.weights, array, step.weight_format, rows)
     bias = None
     if row is not None:
         bias = emitter.joint_weight("bias", [leaf for leaf in merged.biases if leaf is not None], row, emitter.format, rows)
-    made = call("ttnn.linear", step.full(0), matrix, bias=bias, dtype=f"ttnn.{emitter.format}", compute_kernel_config="precise")
+    made = call("ttnn.linear", step.full(0), matrix, bias=bias, dtype=f"ttnn.{emitter.format}", compute_kernel_config=step.config)
     return step.keep("merged", made, (*step.shape[:-1], merged.columns))
 
 
@@ -66,11 +66,11 @@ def _linear(step: OpText) -> None:
     array = step.array(1).reshape(step.emitter.stored_shape(weight)[-2:])
     rows = None if weight.parts is None else (weight.parts - len(weight.shape) + 2) ^ turned
     form = f"linear {turned}"
-    matrix = step.emitter.weight(weight, form, array.T if turned else array, format_=step.emitter.weight_format, rows=rows)
+    matrix = step.emitter.weight(weight, form, array.T if turned else array, format_=step.weight_format, rows=rows)
     bias, rest = _bias(step)
     fused = _fused(step) if rest is None else None
     made = call(
-        "ttnn.linear", given, matrix, bias=bias, activation=fused, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config="precise"
+        "ttnn.linear", given, matrix, bias=bias, activation=fused, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config=step.config
     )
     _end(step, made, rest, fused, lies)
 
@@ -84,7 +84,7 @@ def _product(step: OpText) -> None:
         right,
         **{key: "True" for key in ("transpose_a", "transpose_b") if step.work.attrs[key]},
         dtype=f"ttnn.{step.emitter.format}",
-        compute_kernel_config="precise",
+        compute_kernel_config=step.config,
     )
     rest = step.full(2) if step.has(2) else None
     _end(step, made, rest, None, FULL)

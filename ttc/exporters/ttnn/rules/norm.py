@@ -34,7 +34,7 @@ def _norm(step: OpText, name: str, roles: tuple[str, ...]) -> None:
     if count > 1:
         name_of_input = step.let("rows", call("ttnn.reshape", name_of_input, numbers(lifted(joined))), joined)
     rows = {role: _row(step, index + 1, count) for index, role in enumerate(roles) if step.has(index + 1)}
-    made = call(f"ttnn.{name}", name_of_input, epsilon=literal(step.work.attrs["eps"]), **rows, compute_kernel_config="precise")
+    made = call(f"ttnn.{name}", name_of_input, epsilon=literal(step.work.attrs["eps"]), **rows, compute_kernel_config=step.config)
     if count > 1:
         step.give(call("ttnn.reshape", step.let(name, made, joined), numbers(lifted(shape))))
     else:

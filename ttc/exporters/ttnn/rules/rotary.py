@@ -26,7 +26,7 @@ def _turned_pairs(step: OpText, name: str) -> str:
     even = np.arange(0, features, 2)
     matrix[even + 1, even], matrix[even, even + 1] = -1, 1
     turning = step.emitter.made_weight(f"turning.{features}", matrix)
-    made = call("ttnn.matmul", name, turning, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config="precise")
+    made = call("ttnn.matmul", name, turning, dtype=f"ttnn.{step.emitter.format}", compute_kernel_config=step.config)
     return step.let("turned", made)
 
 

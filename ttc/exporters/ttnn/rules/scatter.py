@@ -105,7 +105,7 @@ def _chosen(step: OpText) -> None:
     matrix = emitter.send("chosen", chosen)
     kept = emitter.send("kept", f"1 - {chosen}.sum(1, keepdim=True)")
     rows = step.let("rows", call("ttnn.reshape", step.full(2), numbers((count, features))), (count, features))
-    made = call("ttnn.matmul", matrix, rows, dtype=f"ttnn.{emitter.format}", compute_kernel_config="precise")
+    made = call("ttnn.matmul", matrix, rows, dtype=f"ttnn.{emitter.format}", compute_kernel_config=step.config)
     new = step.let("new", made, (lines, features))
     old = step.let("old", call("ttnn.reshape", step.full(0), numbers((lines, features))), (lines, features))
     rest = step.let("rest", call("ttnn.multiply", old, kept), (lines, features))

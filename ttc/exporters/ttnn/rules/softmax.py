@@ -10,7 +10,7 @@ from ttc.exporters.ttnn.rules import RULES
 @RULES.rule("softmax")
 def softmax(step: OpText) -> None:
     """Write softmax along one axis."""
-    step.give(call("ttnn.softmax", step.full(0), dim=str(step.axis()), numeric_stable="True", compute_kernel_config="precise"))
+    step.give(call("ttnn.softmax", step.full(0), dim=str(step.axis()), numeric_stable="True", compute_kernel_config=step.config))
 
 
 @RULES.rule("log_softmax")
