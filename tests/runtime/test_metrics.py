@@ -61,14 +61,14 @@ def test_no_event_of_several_threads_is_lost() -> None:
 
 def test_a_forked_process_counts_on() -> None:
     found = counter("compile_errors")
+    before = found.values().get(("E0000",), 0)  # other tests of this process count it, too
     with found._lock:  # as another thread may have held it
         child = os.fork()
         if child == 0:
-            before = found.values().get(("E0000",), 0)
             found.add(1, "E0000")
             os._exit(0 if found.values()[("E0000",)] == before + 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert ("E0000",) not in found.values()
+    assert found.values().get(("E0000",), 0) == before
 
 
 def test_a_gauge_says_how_it_is_now() -> None:
