@@ -24,8 +24,9 @@ from safetensors.torch import load
 import checkout  # noqa: F401
 from ttc.compiler.driver import compile_path
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.numerics import BATCH, TENSOR
 from ttc.exporters.graph import ModelGraph, dtype_of
-from ttc.exporters.request import BATCH, TENSOR, ExportRequest
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.ttnn.entry import exported_programs
 from ttc.exporters.ttnn.export import export_all
 from ttc.exporters.ttnn.module import FORWARD

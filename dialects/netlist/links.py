@@ -6,8 +6,6 @@ from collections import deque
 
 from ttc.dialects.netlist.model import Chip
 
-Link = tuple[int, int, int]
-"""The chip that data leaves, the one it goes to, and the Ethernet links between them."""
 UNBOUNDED = 1 << 30
 """The number of links from a chip to itself: more than any two chips have."""
 
@@ -31,20 +29,3 @@ def links_from(machine: Chip, chip: int) -> dict[int, int]:
             if steps[other] == steps[at] + 1:
                 widths[other] = max(widths.get(other, 0), min(widths[at], count))
     return widths
-
-
-def ways_from(machine: Chip, chip: int) -> dict[int, tuple[Link, ...]]:
-    """Return, for each chip that can be reached, a shortest way there: its steps in order, each with the links between its two chips."""
-    joined: dict[int, dict[int, int]] = {}
-    for one, other, count in machine.links:
-        joined.setdefault(one, {})[other] = count
-        joined.setdefault(other, {})[one] = count
-    ways: dict[int, tuple[Link, ...]] = {chip: ()}
-    waiting = deque([chip])
-    while waiting:
-        at = waiting.popleft()
-        for other, count in sorted(joined.get(at, {}).items()):
-            if other not in ways:
-                ways[other] = (*ways[at], (at, other, count))
-                waiting.append(other)
-    return ways

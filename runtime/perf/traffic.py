@@ -8,8 +8,9 @@ from functools import cached_property, lru_cache
 from math import inf
 
 from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.machines.ways import Link, ways_from
 from ttc.dialects.core.plain.functions import TensorType
-from ttc.dialects.netlist.links import Link, links_from, ways_from
+from ttc.dialects.netlist.links import links_from
 from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
@@ -145,7 +146,7 @@ class Traffic:
     def way(self, a: int, b: int) -> tuple[Link, ...]:
         """Return the steps that data takes from one chip to another; none where the netlist does not say."""
         if a not in self._ways:
-            self._ways[a] = ways_from(self.netlist.chip, a)
+            self._ways[a] = ways_from(self.netlist.chip.links, a)
         return self._ways[a].get(b, ())
 
     def _from_queue(self, queue: Queue, graph: Graph, stays: bool, columns: int, base: Stream) -> Stream:

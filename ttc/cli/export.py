@@ -9,7 +9,8 @@ import click
 
 from ttc.cli.console import Console, size_text
 from ttc.cli.options import FILE, options_from, verbosity
-from ttc.exporters.request import BATCH, TENSOR, ExportRequest
+from ttc.dialects.core.numerics import BATCH, TENSOR
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.table import EXPORTERS, exported, exporter
 from ttc.options import CompileOptions
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from ttc.dialects.core.numerics import BATCH
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
-
-BATCH, TENSOR = "batch", "tensor"
-"""What several chips divide: the rows of the batch, or the tensors of a layer."""
 
 
 @record

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.errors import Error, nearest
+from ttc.dialects.core.numerics import BATCH
 from ttc.dialects.core.records import record
-from ttc.exporters.request import BATCH
 
 if TYPE_CHECKING:
     from ttc.exporters.request import ExportRequest
@@ -25,7 +25,7 @@ class Exporter:
         suffix: of the one file that is written; None for a folder of several.
         formats: of `--format` that it takes beside the default; None where they are the compilation's.  Empty: the model's own types are
             written, and no device multiplies, so that `--fidelity` says nothing either.
-        takes: flags of `ttc export` that say something here and not everywhere: `chips`, `parallel`, `trace`.
+        takes: flags of `ttc export` that say something here and not everywhere, see WHAT.
     """
 
     what: str
@@ -41,14 +41,20 @@ EXPORTERS: dict[str, Exporter] = {
         "ttc.exporters.ttnn.entry",
         None,
         ("Float32", "Float16_b", "Bfp8_b"),
-        ("chips", "parallel", "trace"),
+        ("chips", "parallel", "trace", "amp", "precision-file"),
     ),
     "onnx": Exporter("an ONNX model", "ttc.exporters.onnx.entry", ".onnx", ()),
     "stablehlo": Exporter("a module of StableHLO text", "ttc.exporters.stablehlo.entry", ".mlir", ()),
-    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None, ("chips",)),
+    "netlist": Exporter("a netlist in the Buda format", "ttc.exporters.buda.entry", ".yaml", None, ("chips", "amp", "precision-file")),
 }
 
-WHAT = {"chips": "programs for several chips", "parallel": "programs whose tensors chips divide", "trace": "traces"}
+WHAT = {
+    "chips": "programs for several chips",
+    "parallel": "programs whose tensors chips divide",
+    "trace": "traces",
+    "amp": "mixed precision",
+    "precision-file": "precision of single ops",
+}
 """What those flags ask for that not all exporters take, by flag."""
 
 
@@ -65,13 +71,19 @@ def exported(name: str, path: Path, request: ExportRequest) -> dict[str, bytes]:
 
     Args:
         path: a model, IR text, or an archive where the format is made of netlists, or the archive holds the text of stage nn.
-    Raises: E0101 for a format of numbers, a fidelity, chips or traces that the exporter does not write, E0503 for ops that it has no form
-        of, all at once; what compilation raises.
+    Raises: E0101 for a format of numbers, a fidelity, chips, traces or rules of precision that the exporter does not write, E0503 for ops
+        that it has no form of, all at once; what compilation raises.
     """
-    found = exporter(name)
+    found, options = exporter(name), request.options
     if found.formats is not None:
-        _require_format(name, found.formats, request.options)
-    asked = {"chips": request.options.chips is not None, "parallel": request.parallel != BATCH, "trace": request.trace}
+        _require_format(name, found.formats, options)
+    asked = {
+        "chips": options.chips is not None,
+        "parallel": request.parallel != BATCH,
+        "trace": request.trace,
+        "amp": bool(options.amp),
+        "precision-file": bool(options.precision_file),
+    }
     for flag, what in WHAT.items():
         if asked[flag] and flag not in found.takes:
             raise Error("E0101", f"--to {name} does not write {what}", hint=f"leave out --{flag}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import Target
+from ttc.dialects.core.machines.ways import ways_from
 
 MAX_STEPS = 20_000
 """Steps of each search for chips in a row."""
@@ -77,7 +78,7 @@ def near_chips(target: Target, chips: Sequence[int], count: int) -> tuple[int, .
     """
     if count >= len(chips):
         return tuple(chips)
-    distances = {chip: _steps(target, chip) for chip in chips}
+    distances = {chip: {other: len(way) for other, way in ways_from(target.links, chip).items()} for chip in chips}
     groups: list[tuple[int, list[int]]] = []
     for first in chips:
         taken, total, far = [first], 0, {chip: distances[first].get(chip, len(chips)) for chip in chips if chip != first}
@@ -88,18 +89,6 @@ def near_chips(target: Target, chips: Sequence[int], count: int) -> tuple[int, .
             far = {chip: steps + distances[nearest].get(chip, len(chips)) for chip, steps in far.items()}
         groups.append((total, taken))
     return tuple(min(groups, key=lambda group: group[0])[1])
-
-
-def _steps(target: Target, start: int) -> dict[int, int]:
-    """Return the steps over links from a chip to each that can be reached."""
-    found, waiting = {start: 0}, [start]
-    for chip in waiting:
-        for a, b, _ in target.links:
-            other = b if a == chip else a if b == chip else None
-            if other is not None and other not in found:
-                found[other] = found[chip] + 1
-                waiting.append(other)
-    return found
 
 
 def is_row(target: Target, chips: Sequence[int]) -> bool:

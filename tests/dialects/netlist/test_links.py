@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.dialects.netlist.conftest import CHIP
-from ttc.dialects.netlist.links import UNBOUNDED, links_from, ways_from
+from ttc.dialects.netlist.links import UNBOUNDED, links_from
 
 RING = replace(CHIP, chips=6, links=((0, 1, 4), (0, 3, 2), (1, 2, 1), (2, 3, 2), (3, 4, 8)))
 
@@ -14,16 +14,5 @@ def test_the_narrowest_step_of_the_widest_of_the_shortest_ways() -> None:
     assert links_from(RING, 1) == {1: UNBOUNDED, 0: 4, 2: 1, 3: 2, 4: 2}
 
 
-def test_ways_step_by_step() -> None:
-    assert ways_from(RING, 4) == {
-        4: (),
-        3: ((4, 3, 8),),
-        0: ((4, 3, 8), (3, 0, 2)),
-        2: ((4, 3, 8), (3, 2, 2)),
-        1: ((4, 3, 8), (3, 0, 2), (0, 1, 4)),
-    }
-
-
 def test_no_links() -> None:
     assert links_from(CHIP, 3) == {3: UNBOUNDED}
-    assert ways_from(CHIP, 3) == {3: ()}

@@ -94,6 +94,7 @@ def test_all_refused_ops_are_named_before_anything_is_written(tmp_path: Path, ca
         (["--to", "ttnn", "--format", "Bfp2"], "--to ttnn does not write --format Bfp2"),
         (["--to", "onnx", "--format", "Float16_b"], "--to onnx does not write --format Float16_b"),
         (["--to", "onnx", "--fidelity", "LoFi"], "--to onnx does not write --fidelity LoFi"),
+        (["--to", "onnx", "--amp", "1"], "--to onnx does not write mixed precision"),
         (["--to", "stablehlo", "--format", "Bfp8"], "--to stablehlo does not write --format Bfp8"),
         (["--to", "ttnn", "--target", "e150"], "TT-NN does not run on 'e150'"),
         (["--to", "ttnn", "--program", "backward"], "there is no program 'backward'"),
@@ -103,6 +104,17 @@ def test_all_refused_ops_are_named_before_anything_is_written(tmp_path: Path, ca
 def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str) -> None:
     assert main(["export", str(written(tmp_path, TEXT)), *flags, "-o", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_rules_are_refused_where_they_would_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[precision]]\nfidelity = "LoFi"\n')
+    arguments = ["export", str(written(tmp_path, TEXT)), "--precision-file", str(rules), "-o", str(tmp_path / "out")]
+    assert main([*arguments, "--to", "stablehlo"]) == 2
+    error = capsys.readouterr().err
+    assert "--to stablehlo does not write precision of single ops" in error
+    assert "leave out --precision-file" in error
     assert not (tmp_path / "out").exists()
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from ttc.compiler.archived_source import as_compiled, is_archive
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.numerics import TENSOR
 from ttc.exporters.graph import ModelGraph, divided_graph_of, graphs_of
-from ttc.exporters.request import TENSOR, ExportRequest
+from ttc.exporters.request import ExportRequest
 from ttc.exporters.ttnn.divided import tensor_divided
 from ttc.exporters.ttnn.export import export_all
 from ttc.exporters.ttnn.precision import FORMATS, require_formats

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.dialects.core.plain.functions import LEAVES, Function, Work
+from ttc.dialects.core.plain.functions import LEAVES, Function, Work, numbered
 from ttc.dialects.core.records import record
 from ttc.exporters.graph import ModelGraph
 from ttc.exporters.ttnn.precision import Precision
@@ -79,7 +79,7 @@ class MergedProduct:
 
 def merged_products(function: Function, precision: Precision) -> dict[int, MergedProduct]:
     """Find products that become one; returns it by the identity of each of their works."""
-    makers = _makers(function)
+    makers: dict[int | None, Work] = {number: work for work, number in numbered(function) if work.op in LEAVES}
     groups: dict[tuple[object, ...], MergedProduct] = {}
     for work in function.works:
         weight, bias = (makers.get(number) for number in (work.operands[1:3] if _is_product(work) else (None, None)))
@@ -93,17 +93,6 @@ def merged_products(function: Function, precision: Precision) -> dict[int, Merge
         group.weights.append(weight)
         group.biases.append(bias)
     return {id(work): group for group in groups.values() if len(group.works) >= LEAST for work in group.works}
-
-
-def _makers(function: Function) -> dict[int | None, Work]:
-    """Return the leaf that makes each value which is one."""
-    found: dict[int | None, Work] = {}
-    number = len(function.inputs)
-    for work in function.works:
-        if work.op in LEAVES:
-            found[number] = work
-        number += len(work.results)
-    return found
 
 
 def _is_product(work: Work) -> bool:

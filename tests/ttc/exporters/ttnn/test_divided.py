@@ -18,8 +18,9 @@ from tests.ttc.exporters.ttnn import stand_in  # noqa: E402
 from tests.ttc.exporters.ttnn.mesh import OnMesh  # noqa: E402
 from tests.ttc.exporters.ttnn.running import prepared, run_module  # noqa: E402 - it needs torch
 from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.dialects.core.numerics import TENSOR  # noqa: E402
 from ttc.exporters.graph import graph_of, graphs_of  # noqa: E402
-from ttc.exporters.request import TENSOR, ExportRequest  # noqa: E402
+from ttc.exporters.request import ExportRequest  # noqa: E402
 from ttc.exporters.table import exported  # noqa: E402
 from ttc.exporters.ttnn.divided import tensor_divided  # noqa: E402
 from ttc.exporters.ttnn.export import export_all  # noqa: E402

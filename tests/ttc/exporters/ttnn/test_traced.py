@@ -20,8 +20,9 @@ from tests.ttc.exporters.ttnn.mesh import OnMesh  # noqa: E402
 from tests.ttc.exporters.ttnn.recording import Recording  # noqa: E402
 from tests.ttc.exporters.ttnn.running import prepared  # noqa: E402 - it needs torch
 from ttc.dialects.core.errors import Error  # noqa: E402
+from ttc.dialects.core.numerics import BATCH, TENSOR  # noqa: E402
 from ttc.exporters.graph import ModelGraph, graph_of  # noqa: E402
-from ttc.exporters.request import BATCH, TENSOR, ExportRequest  # noqa: E402
+from ttc.exporters.request import ExportRequest  # noqa: E402
 from ttc.exporters.table import exported  # noqa: E402
 from ttc.exporters.ttnn.export import export  # noqa: E402
 from ttc.exporters.ttnn.traced import COMPUTE, FETCH, SEND, pieces_of  # noqa: E402
