@@ -56,7 +56,10 @@ class Balancer:
         if (len(epochs) > 1 or shares is not None) and rewriter.allow("cut-epochs", graph, required=True):
             with rewriter.part("cut"):
                 sizes = [len(e.ops) for e in epochs]
-                _ = Splitter(self.unit.module, graph).split(sizes) if shares is None else shares.cut(sizes)
+                if shares is None:
+                    Splitter(self.unit.module, graph).split(sizes)
+                else:
+                    shares.cut(sizes)
 
     def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[EpochRange]]:
         """Return a graph's problem and the epochs found for it."""
