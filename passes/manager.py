@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import surroundings, verify
+from ttc.dialects.core.ir.adapter import surroundings
 from ttc.dialects.core.ir.entries import module_attr, set_module_attr
 from ttc.dialects.core.ir.snapshot import Snapshot
+from ttc.dialects.core.ir.verification import verify
 from ttc.passes.base import Instrument, Pass, Report, Rewriter, Unit
 
 

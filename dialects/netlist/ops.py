@@ -244,7 +244,7 @@ class NetlistOp(NetlistBase):
             raise Error("E0302", f"op '{self.sym}' is in no graph")
         return parent
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         block = self.work.block
         last = block.last_op
         if not isinstance(last, YieldOp):

@@ -11,9 +11,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.locations import source_names
 from ttc.dialects.core.ir.to_plain import plain_block, plain_type
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.netlist.check_queues import WRITTEN
 from ttc.dialects.netlist.checks import require_valid
 from ttc.dialects.netlist.codec import PlainValue, decode, encode

@@ -35,7 +35,7 @@ class NNOp(TtcOp):
     """Whether ops of the class take tensors of text, too."""
     traits = traits_def(DeclaredEffects())
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         try:
             found = self._infer([v.type if v is not None else None for v in self.named_operands()], self.plain_attrs())
         except Error as error:

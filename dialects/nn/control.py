@@ -106,7 +106,7 @@ class ControlOp(NNOp):
             raise error.at(" + ".join(source_names(location)) or cls.name) from None
         return cast("Self", cls.make(operands, given, [tensor_type(s) for s in results], location, [Region(b) for b in blocks]))
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         specs = [None if v is None else spec_of(v.type) for v in self.named_operands()]
         attrs = self.plain_attrs()
         try:

@@ -178,7 +178,7 @@ class TileOp(TtcOp):
                     define = opt_prop_def if attr.optional else prop_def
                     setattr(cls, key, define(_CONSTRAINTS[attr.kind]))
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         tiles = [None if v is None else tile_of(v) for v in self.named_operands()]
         try:
             found = type(self).infer(*tiles, **self.plain_attrs())

@@ -56,8 +56,8 @@ class EltwiseOp(TileOp):
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove())
 
-    def verify_(self) -> None:
-        super().verify_()
+    def check(self) -> None:
+        super().check()
         block = self.body.block
         if [a.type for a in block.args] != [x.type for x in self.xs]:
             raise VerifyException("the region's arguments are not of the types of the operands")

@@ -22,7 +22,7 @@ class ToHostOp(TileOp):
     x = operand_def(TILE)
     y = result_def(TENSOR)
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         if tile_of(self.x).shape != spec_of(self.y.type).shape:
             raise VerifyException(f"{self.x.type} and {self.y.type} differ in shape")
 
@@ -39,6 +39,6 @@ class FromHostOp(TileOp):
     x = operand_def(TENSOR)
     y = result_def(TILE)
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         if spec_of(self.x.type).shape != tile_of(self.y).shape:
             raise VerifyException(f"{self.x.type} and {self.y.type} differ in shape")

@@ -13,12 +13,13 @@ from xdsl.dialects import builtin
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, make_function
 from ttc.dialects.core.ir.locations import named_location
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.nn.base import NNOp, dialect
 from ttc.dialects.nn.gradients.base import GRADIENTS, NoGradient

@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain.functions import Function
 from ttc.dialects.core.plain.interpret import RegionBody, run
 from ttc.dialects.netlist.check_work import check_function

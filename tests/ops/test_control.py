@@ -14,11 +14,12 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_of
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, make_function
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.evaluate import evaluate
 from ttc.dialects.core.plain.functions import Function, TensorType, Work

@@ -8,10 +8,10 @@ import pytest
 from tests.draws import generator
 from tests.ops.tile_cases import check_error, check_op
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain.interpret import run
 from ttc.dialects.tile.base import dialect
 from ttc.dialects.tile.eltwise import CastOp, MapOp

@@ -10,9 +10,9 @@ import pytest
 
 from tests.ops.cases import check_error, check_op, spec
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.nn import unary
 from ttc.dialects.nn.base import NNOp, dialect
 from ttc.dialects.nn.kernels.erf import erf

@@ -24,13 +24,14 @@ from xdsl.dialects.builtin import ModuleOp
 from tests.passes.documented import pair
 from ttc.dialects.core.formats import format_of
 from ttc.dialects.core.formats.text import STRING
-from ttc.dialects.core.ir.adapter import TtcOp, print_op, verify
+from ttc.dialects.core.ir.adapter import TtcOp, print_op
 from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.locations import named_location
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec, spec_of
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.core.plain.interpret import run

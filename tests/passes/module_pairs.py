@@ -7,8 +7,9 @@ import textwrap
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.documented import pair
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.netlist.ops import dialect as netlist

@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from tests.passes.conftest import check_numbers
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import Port, entry_functions, finish_function, make_function
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.locations import named_location
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.nn.base import ops

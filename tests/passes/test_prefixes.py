@@ -14,8 +14,9 @@ from tests.passes.random_modules import modules
 from ttc.accuracy.module_values import Arrays, drawn_inputs, evaluate
 from ttc.compiler.driver import compile_source
 from ttc.compiler.source import Source, dialects, text_weights
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.verification import verify
 from ttc.instruments.base import PassWatcher
 from ttc.instruments.numerics import Bound, comparisons, widened
 from ttc.options import CompileOptions, resolve

@@ -25,13 +25,14 @@ from xdsl.ir import Attribute, Operation
 
 from tests.passes.documented import pair
 from ttc.dialects.core.formats import format_named, format_of
-from ttc.dialects.core.ir.adapter import TtcOp, print_op, verify
+from ttc.dialects.core.ir.adapter import TtcOp, print_op
 from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.locations import named_location
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.ir.to_plain import plain_block, plain_type
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.core.plain.interpret import run

@@ -8,9 +8,9 @@ from typing import Any
 
 from ttc.compiler.source import MAX_TEXT_BYTES, Source, check_recorded, dialects, text_weights
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.entries import module_attr
 from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import target_names
 from ttc.inputs.files import require_input
 from ttc.options import CompileOptions

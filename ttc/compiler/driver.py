@@ -16,8 +16,9 @@ from ttc.compiler.source import Source, open_source
 from ttc.compiler.training_plan import plan_of, recorded_training
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.garbage import uncollected
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import module_attr, set_module_attr
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import Target, described, harvest, is_target_file, load_target, parse_rows, target_of
 from ttc.dialects.core.numerics import PIPELINE
 from ttc.dialects.core.records import record

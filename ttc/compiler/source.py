@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import ModuleOp
 from ttc.compiler.variants import imported
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named, format_of
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.attributes import WeightAttr
 from ttc.dialects.core.ir.entries import Port, derived_functions, finish_function, make_function, module_attr, set_module_attr
 from ttc.dialects.core.ir.leaves import LeafOp
@@ -22,6 +21,7 @@ from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.random_weights import seeded_weights
 from ttc.dialects.core.ir.spec import Spec, tensor_type
 from ttc.dialects.core.ir.to_plain import plain_block, plain_type
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.core.plain.weights import Weight, WeightStore

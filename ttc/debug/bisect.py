@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ttc.compiler.driver import compile_path
 from ttc.debug.bisect_checks import NumbersKept
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.instruments.base import PassWatcher

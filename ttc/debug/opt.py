@@ -12,9 +12,10 @@ from ttc.compiler.driver import configured, machine_for, with_recorded
 from ttc.compiler.source import check_recorded, dialects, text_weights
 from ttc.debug.expectations import expected_errors, mismatches
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, problems, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import module_attr
 from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.verification import problems, verify
 from ttc.dialects.core.records import record
 from ttc.options import CompileOptions
 from ttc.passes.base import Instrument, Pass, Unit

@@ -1,6 +1,6 @@
 """The adapter over xDSL: what depends on its version, and what it lacks.
 
-Ops with plain attributes and one textual form, printing, verification, a dominance check.  Outside this file, `attributes`, `parsing`
+Ops with plain attributes and one textual form, and printing.  Outside this file, `attributes`, `parsing`, `declared`, `verification`
 and the attributes of the dialects nothing touches xDSL's parser, printer or verifier.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 from io import StringIO
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
-from xdsl.dialects import builtin, func
+from xdsl.dialects import builtin
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -22,8 +22,6 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import VerifyException
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import FLOAT, FLOATS, STRS, attribute, parse_entry, plain, value_text
@@ -126,6 +124,15 @@ class TtcOp(IRDLOperation):
             if clone_name_hints:
                 new.name_hint = old.name_hint
         return made
+
+    def verify_(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Check what the class asks of an op whose operands, results and properties are as it declares them.
+
+        Raises xDSL's VerifyException; its cause, if it has one, is the error to report.
+        """
 
     @classmethod
     def inferred(cls, infer: Callable[[Any, dict[str, Any]], _T], types: object, given: dict[str, Any], location: Attribute) -> _T:
@@ -281,29 +288,6 @@ def print_op(op: Operation, *, locations: bool = True) -> str:
     return stream.getvalue()
 
 
-def verify(module: Operation) -> None:
-    """Check structure, types, attributes and dominance.  Raises E0302, E0303, or the code of the op's own rule."""
-    for problem in problems(module):
-        raise problem
-
-
-def problems(module: Operation) -> Iterator[Error]:
-    """Yield the errors that `verify` finds, op by op; a value that is used before its definition ends the search."""
-    try:
-        check_dominance(module)
-    except Error as error:
-        yield error
-        return
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException as error:
-            cause = error.__cause__
-            found = cause.at(where(op)) if isinstance(cause, Error) else Error("E0302", str(error).splitlines()[0], where=where(op))
-            found.excerpt = found.excerpt or _around(op)
-            yield found
-
-
 def excerpt(op: Operation, limit: int = 160) -> str:
     """Return the op alone as text, shortened to one line."""
     line = print_op(op, locations=False).splitlines()[0]
@@ -317,10 +301,14 @@ def surroundings(module: Operation, place: str, limit: int = 120) -> str | None:
     limit: of characters of a line.
     """
     op = next((op for op in module.walk() if isinstance(op, TtcOp) and where(op) == place), None)
-    return None if op is None else _around(op, limit)
+    return None if op is None else neighbours(op, limit)
 
 
-def _around(op: Operation, limit: int = 120) -> str:
+def neighbours(op: Operation, limit: int = 120) -> str:
+    """Return the text of an op with a caret below, between the ops before and after it.
+
+    limit: of characters of a line.
+    """
     stream = StringIO()
     printer = ModulePrinter(stream)
     lines: list[str] = []
@@ -337,42 +325,9 @@ def _around(op: Operation, limit: int = 120) -> str:
     return "\n".join(lines)
 
 
-_BODIES = builtin.ModuleOp, func.FuncOp
-"""Ops whose region is never empty."""
-
-
-def check_dominance(module: Operation) -> None:
-    """Every operand is defined before it is used, in the same block or an enclosing one that the op may see.
-
-    Raises E0303; E0302 for a region of several blocks, which nothing here branches between, and a module or function without any.
-    """
-    for region in module.regions:
-        _check_region(region, set())
-
-
-def _check_region(region: Region, outer: set[SSAValue]) -> None:
-    parent = region.parent_op()
-    if parent is not None and (region.first_block is not region.last_block or (isinstance(parent, _BODIES) and region.first_block is None)):
-        raise Error("E0302", f"{parent.name} has a region of {len(region.blocks)} blocks, not of one", where=where(parent))
-    for block in region.blocks:
-        seen = set(outer) if region.blocks else outer
-        seen.update(block.args)
-        for op in block.ops:
-            for operand in op.operands:
-                if operand not in seen:
-                    raise Error("E0303", f"{op.name} uses a value before its definition", where=where(op), excerpt=excerpt(op))
-            for nested in op.regions:
-                _check_region(nested, set() if _isolated(op) else seen)
-            seen.update(op.results)
-
-
 def is_structured(op: Operation) -> bool:
     """Return whether an op of dialect nn decides at run time which of its regions run, and how often."""
     return bool(op.regions) and op.name.startswith("nn.")
-
-
-def _isolated(op: Operation) -> bool:
-    return op.has_trait(IsolatedFromAbove)
 
 
 def set_type(value: SSAValue, type_: Attribute) -> None:

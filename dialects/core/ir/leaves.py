@@ -35,7 +35,7 @@ class LeafOp(TtcOp):
     result = result_def()
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         shape = getattr(self.result.type, "get_shape", lambda: None)()
         if shape is not None and tuple(shape) != self.value.spec.shape:
             raise VerifyException(f"the value is {self.value.spec} but the result is {self.result.type}")

@@ -46,7 +46,13 @@ _MADE: dict[int, tuple[Attribute, tuple[int, ...]]] = {}
 """Attributes made here with their sizes, by identity."""
 
 
+def made_segments(held: Attribute) -> tuple[int, ...] | None:
+    """Return the sizes that an attribute holds, if `segments_attribute` made it."""
+    made = _MADE.get(id(held))
+    return None if made is None else made[1]
+
+
 def read_segments(held: Attribute) -> tuple[int, ...]:
     """Return the sizes that an attribute holds."""
-    made = _MADE.get(id(held))
-    return made[1] if made is not None else cast("builtin.DenseArrayBase[builtin.IntegerType]", held).get_values()
+    made = made_segments(held)
+    return made if made is not None else cast("builtin.DenseArrayBase[builtin.IntegerType]", held).get_values()

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist import ops as netlist_ops
 from ttc.dialects.netlist.checks import check

@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.locations import named_location
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.spec import Spec, tensor_type
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist import model
 from ttc.dialects.netlist import ops as netlist_ops

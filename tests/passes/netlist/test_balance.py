@@ -7,7 +7,8 @@ import pytest
 from tests.passes.module_pairs import check_pair, parse_unit
 from tests.passes.netlist.chains import chain, residual, tile
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.rules.placement import PlacementRule
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Blocking, Grid

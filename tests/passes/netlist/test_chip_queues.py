@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.three_graphs import QUEUES, RUN, graph, program, queue
-from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.netlist.ops import GraphOp, graphs_of, queues_of
 from ttc.passes.base import Rewriter
 from ttc.passes.netlist import chip_queues

@@ -12,7 +12,7 @@ import ttc
 from tests.passes.module_pairs import parse_unit
 from tests.passes.nn_to_tile.encoders import Encoder
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.netlist.ops import GraphOp, ReadOp, ReceiveOp, graphs_of, queues_of
 from ttc.passes.base import Unit
 from ttc.passes.netlist.chip_shares import ChipShares, is_shared

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr
 
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.entries import Port, derived_functions, entry_functions
 from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.passes.manager import run_pass
 from ttc.passes.nn.consteval import Consteval
 

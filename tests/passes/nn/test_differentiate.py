@@ -8,10 +8,11 @@ import pytest
 from tests.passes.module_pairs import check_pair, parse_unit
 from ttc.accuracy.module_values import evaluate
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import entry_functions, ports
 from ttc.dialects.core.ir.locations import location_of, source_names
 from ttc.dialects.core.ir.parsing import parse_module
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.nn.base import dialect
 from ttc.dialects.nn.gradients.maker import gradient_location
 from ttc.passes.base import Report, Unit

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ttc.accuracy.module_values import evaluate
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.entries import entry_functions, ports
 from ttc.dialects.core.ir.locations import source_names
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.to_model import to_model
 from ttc.passes.base import Unit

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.ir.adapter import print_op, verify
+from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.parsing import parse_module
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import Work

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.nn.stashes import BYTES, chain, stash_of
-from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.verification import verify
 
 
 def test_gradients_read_each_tanh_but_the_result() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.passes.tiles import docstring, evaluate, parse
-from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.nn.blocks import RowBlocksOp
 from ttc.passes.base import Unit
 from ttc.passes.manager import run_pass

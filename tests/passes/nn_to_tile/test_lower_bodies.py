@@ -12,10 +12,10 @@ from xdsl.ir import Operation
 from tests.passes.nn.test_regions import results as results_of_regions
 from tests.passes.nn.test_regions import unit_of
 from tests.passes.tiles import docstring, evaluate, parse
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.entries import entry_functions
 from ttc.dialects.core.ir.leaves import ConstantOp
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.netlist.check_work import check_function
 from ttc.dialects.netlist.from_plain import function_block
 from ttc.dialects.netlist.ops import YieldOp

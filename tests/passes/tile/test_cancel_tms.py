@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.passes.tiles import apply, docstring, parse, same
-from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.verification import verify
 from ttc.passes.base import Watcher
 from ttc.passes.manager import run_pass
 from ttc.passes.tile.cancel_tms import CancelTms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.passes.module_pairs import check_pair, parse_unit
-from ttc.dialects.core.ir.adapter import verify
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.netlist.ops import graphs_of, queues_of
 from ttc.passes.manager import run_pass
 from ttc.passes.tile_to_netlist.lower_to_netlist import LowerToNetlist

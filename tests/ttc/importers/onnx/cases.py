@@ -15,9 +15,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tests.draws import rng_of_test
 from ttc.dialects.core.formats import format_named
-from ttc.dialects.core.ir.adapter import verify
 from ttc.dialects.core.ir.entries import entry_functions, ports
 from ttc.dialects.core.ir.to_plain import plain_block
+from ttc.dialects.core.ir.verification import verify
 from ttc.dialects.core.plain.functions import Work
 from ttc.dialects.core.plain.interpret import run
 from ttc.dialects.core.plain.weights import WeightStore
