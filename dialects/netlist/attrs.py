@@ -141,6 +141,9 @@ RECORDS: tuple[type[RecordAttr], ...] = (
 )  # fmt: skip
 _BY_KIND: dict[type, type[RecordAttr]] = {attr.KIND: attr for attr in RECORDS}
 
+_HELD: frozenset[type[Attribute]] = frozenset((*RECORDS, AddressesAttr))
+"""Attributes that hold their value as it is; looked up by class, since `isinstance` of xDSL's classes that says no is slow."""
+
 
 def netlist_attribute(value: object) -> Attribute:
     """Return the attribute of a plain value, a dataclass of the model, or a tuple of them."""
@@ -154,8 +157,9 @@ def netlist_attribute(value: object) -> Attribute:
 
 def netlist_value(attr: Attribute) -> Any:
     """Return the plain value of an attribute that `netlist_attribute` made."""
-    if isinstance(attr, RecordAttr | AddressesAttr):
-        return attr.data
-    if isinstance(attr, ArrayAttr):
-        return tuple(netlist_value(x) for x in attr.data)
+    kind = type(attr)
+    if kind in _HELD:
+        return cast("RecordAttr | AddressesAttr", attr).data
+    if kind is ArrayAttr:
+        return tuple([netlist_value(x) for x in cast("ArrayAttr[Attribute]", attr).data])
     return plain(attr)
