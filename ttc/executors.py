@@ -11,12 +11,11 @@ from ttc.api import compile
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.machines.targets import load_target
-from ttc.loading import chosen_engine
+from ttc.loading import exact_of, on_engine
 from ttc.losses import Output, for_targets, loss_of
 from ttc.options import BOTH, CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.pipeline.staged import OF_PIPELINES, Staged
 from ttc.runtime.devices import devices_of_replicas
-from ttc.runtime.program import Program, build_program
 from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
 from ttc.settings.train_options import TrainOptions
@@ -29,7 +28,7 @@ from ttc.train.replicas import Replicas, Trains
 from ttc.train.rows import Rows
 from ttc.train.updates import MARKED_LOSS
 
-_OF_RUNS = ("engine", "threads")
+_OF_RUNS = ("engine", "exact", "stochastic_rounding", "threads")
 _OF_COMPILE = frozenset(("dynamic_shapes", "options", "shapes"))
 """Keywords of `ttc.compile` that are no fields of options."""
 _NOT_IN_INFERENCE = {
@@ -65,7 +64,7 @@ def training(
         example_inputs: of one microbatch, as `ttc.compile` takes them.
         devices: one for each stage that the model is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
         plan, schedule, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in a PyTorch module.
-        option_fields: fields of UpdateOptions (accumulate, iterations, replicas, output, ...), of RunOptions (engine, threads), and what
+        option_fields: fields of UpdateOptions (accumulate, iterations, replicas, output, ...), of RunOptions (engine, exact, ...), and what
             `ttc.compile` takes: target, format, clip_norm, loss_scale, ...; `batch`: rows of a microbatch, of which a call with more rows
             has more in each update.
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
@@ -89,7 +88,7 @@ def training(
         chosen = example_inputs if examples is None else examples
         known = {name: value for name, value in {**fields, "loss": for_targets(loss, floating=floating)}.items() if value is not None}
         found = compile(model, chosen, optimizer=optimizer, **known) if optimizer is not None else compile(model, chosen, **known)
-        return Replicas(_on(found, running), places, updates.reduction)
+        return Replicas(on_engine(found, running), places, updates.reduction)
 
     return TrainingExecutor(
         model,
@@ -180,8 +179,8 @@ def inference(
         example_inputs: of one microbatch, as `ttc.compile` takes them.
         devices: one for each stage that the model is cut into, as `ttc.Pipeline` takes them; None: the model stays whole.
         plan, mode: of stages, as `ttc.Pipeline` takes them; without a plan `ttc.stage` marks them in a PyTorch module.
-        option_fields: fields of InferenceOptions (iterations, replicas, output, partial_batch, ...), of RunOptions (engine, threads), and
-            what `ttc.compile` takes: target, format, ...; `batch`: rows of a microbatch, of which a call with more rows has more.
+        option_fields: fields of InferenceOptions (iterations, replicas, output, partial_batch, ...), of RunOptions (engine, exact, ...),
+            and what `ttc.compile` takes: target, format, ...; `batch`: rows of a microbatch, of which a call with more rows has more.
     Raises: E0101 for options, and what `ttc.compile` raises, now or with the first call.
     """
     for name, hint in _NOT_IN_INFERENCE.items():
@@ -205,7 +204,7 @@ def inference(
         with in_mode(model, False), _buffers_as_parameters(model):
             if staged is not None:
                 return staged.forward(model, examples or (), options.replicas)
-            return Copies(_on(compile(model, example_inputs if examples is None else examples, **known), running), places)
+            return Copies(on_engine(compile(model, example_inputs if examples is None else examples, **known), running), places)
 
     return InferenceExecutor(
         model,
@@ -228,6 +227,7 @@ def _running(fields: dict[str, Any]) -> RunOptions:
     found = resolve(RunOptions, {name: fields.pop(name) for name in _OF_RUNS if name in fields}, os.environ)
     if found.engine == BOTH:
         raise Error("E0101", "engine 'both' is of ttc run, which compares the engines", hint="save a program, and give it to ttc run")
+    exact_of(found)
     return found
 
 
@@ -239,14 +239,6 @@ def _require_known(fields: Mapping[str, Any], own: type[Any]) -> None:
         if name not in known:
             names = sorted(known | {item.name for item, _ in settings(own)} | {*_OF_RUNS})
             raise Error("E0101", f"there is no option '{name[:80]}'", hint=nearest(name, names))
-
-
-def _on(program: Program, running: RunOptions) -> Program:
-    """Return the program on the engine and threads that were chosen."""
-    engine = chosen_engine(running)
-    if engine is None and running.threads is None:
-        return program
-    return build_program(program.netlist, program.description, program.constants.sources, engine=engine, threads=running.threads)
 
 
 @contextmanager

@@ -14,7 +14,10 @@ from ttc.process.platform import require_supported
 
 if TYPE_CHECKING:
     from ttc.dialects.core.watching import StepInstrument
+    from ttc.runtime.engines.table import Exact
     from ttc.runtime.executor import Executor
+    from ttc.runtime.program import Program
+    from ttc.settings.loop_options import LoopOptions
 
 
 def load(
@@ -40,13 +43,9 @@ def load(
     """
     require_supported()
     found = options_for(RunOptions, options, {"threads": threads, **option_fields})
-    if found.stochastic_rounding is not None and not found.exact:
-        raise Error("E0101", "--stochastic-rounding is arithmetic of the device", hint="add --exact")
-    from ttc.runtime.engines.table import Exact
     from ttc.runtime.loader import load as load_archive
 
-    exact = Exact(found.stochastic_rounding) if found.exact else None
-    engine = chosen_engine(found)
+    exact, engine = exact_of(found), chosen_engine(found)
     if exact is not None or engine == "reference":
         if precompiled is not None:
             raise Error("E0101", "machine code is for the native engine", hint="leave out --precompiled")
@@ -57,7 +56,29 @@ def load(
     return load_archive(Path(path), engine=engine, threads=found.threads, kernels=kernels, instruments=instruments)
 
 
-def chosen_engine(options: RunOptions) -> str | None:
+def exact_of(options: RunOptions | LoopOptions) -> Exact | None:
+    """Return the device's arithmetic if it was asked for.  Raises E0101 for its stochastic rounding alone."""
+    if not options.exact:
+        if options.stochastic_rounding is not None:
+            raise Error("E0101", "stochastic rounding is arithmetic of the device", hint="add --exact; in Python exact=True")
+        return None
+    from ttc.runtime.engines.table import Exact
+
+    return Exact(options.stochastic_rounding)
+
+
+def on_engine(program: Program, options: RunOptions) -> Program:
+    """Return a program on the engine and threads, and with the arithmetic, that options choose.  Raises E0101."""
+    exact, engine = exact_of(options), chosen_engine(options)
+    if exact is None and engine is None and options.threads is None:
+        return program
+    from ttc.runtime.program import build_program
+
+    netlist, description, sources = program.netlist, program.description, program.constants.sources
+    return build_program(netlist, description, sources, engine=engine, threads=options.threads, exact=exact)
+
+
+def chosen_engine(options: RunOptions | LoopOptions) -> str | None:
     """Return the engine that somebody chose; None for the one that fits the other options."""
     return options.engine if "engine" in options.given else None
 

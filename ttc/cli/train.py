@@ -41,11 +41,13 @@ def command(
     if output is not None:
         require_output(output)
     limit_threads(options.threads)
-    from ttc.loading import load
+    from ttc.loading import chosen_engine, exact_of, load
 
+    exact_of(options)
+    arithmetic = {"engine": chosen_engine(options), "exact": options.exact, "stochastic_rounding": options.stochastic_rounding}
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
-        executor = load(archive, options.threads, precompiled=precompiled, on_compile=progress.compiling, engine=options.engine)
+        executor = load(archive, options.threads, precompiled=precompiled, on_compile=progress.compiling, **arithmetic)
     with executor:
         begun, lines = _train(console, executor.session, options)
         if output is not None:

@@ -28,9 +28,8 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.nn.base import NNOp
 from ttc.importers.base import import_model
-from ttc.loading import chosen_engine
+from ttc.loading import chosen_engine, exact_of
 from ttc.options import CompileOptions, RunOptions, resolve
-from ttc.runtime.engines.table import Exact
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description
 from ttc.runtime.program import build_program
@@ -258,7 +257,7 @@ class _Comparison:
         package = compile_source(source, compiling).package
         if package is None:
             raise Error("E0901", "compiling stopped before the end")
-        exact = Exact(options.stochastic_rounding) if options.exact else None
+        exact = exact_of(options)
         tensors, engine = package.tensors, chosen_engine(options)
         program = build_program(package.netlist, package.description, tensors, engine=engine, threads=options.threads, exact=exact)
         with Executor(program) as executor:

@@ -22,10 +22,9 @@ from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, GraphOutput, Input, ModelTensor, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
-from ttc.loading import chosen_engine
+from ttc.loading import chosen_engine, exact_of
 from ttc.passes.emit import Package
 from ttc.runtime.arguments import inputs_of
-from ttc.runtime.engines.table import Exact
 from ttc.runtime.program import build_program
 
 
@@ -143,7 +142,7 @@ def compiled_package(job: GraphJob, placed: Sequence[Placed], outputs: Sequence[
 def _builder(package: Package, settings: Settings) -> Build:
     """Makes the program, with other values of its tensors too."""
     netlist, description, run = package.netlist, package.description, settings.run
-    exact = Exact(run.stochastic_rounding) if run.exact else None
+    exact = exact_of(run)
     threads = run.threads or torch.get_num_threads()
     share_threads()
     return lambda tensors: build_program(netlist, description, tensors, engine=chosen_engine(run), threads=threads, exact=exact)

@@ -11,6 +11,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.inputs.files import require_folder
+from ttc.loading import exact_of
 from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.passes.base import Instrument
 from ttc.process.platform import require_supported
@@ -68,8 +69,7 @@ def read_settings(given: Mapping[str, Any] | None, mode: str | None = None) -> S
         return {name: value for name, value in given.items() if name in names}
 
     running = resolve(RunOptions, part(_OF_RUNS), os.environ)
-    if running.stochastic_rounding is not None and not running.exact:
-        raise Error("E0101", "option 'stochastic_rounding' is arithmetic of the device", hint="add exact=True")
+    exact_of(running)
     compiling = resolve(CompileOptions, part(of_compiling), os.environ)
     return Settings(compiling, resolve(DebugOptions, part(of_debugging), os.environ), running, _truth(given.get(_FALLBACK, True)))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
+from ttc.loading import exact_of
 from ttc.options import CompileOptions, RunOptions, resolve
 from ttc.runtime.devices import device_of_machine
 from ttc.settings.train_options import TrainOptions
@@ -44,6 +45,7 @@ class Device:
         """Options of `ttc.compile`, without the target."""
         self.running = resolve(RunOptions, running)
         """Options of the session."""
+        exact_of(self.running)
         if self.is_cpu:
             if self.number is not None or option_fields or running or self.training:
                 raise Error("E0101", f"device '{place}' takes no options: its stages run in PyTorch", hint="device 'host' compiles them")

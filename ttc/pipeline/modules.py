@@ -11,10 +11,11 @@ from ttc.api import compile, is_file, is_torch, source_of
 from ttc.compiler.probes import AlreadyOutput
 from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error, nearest
+from ttc.loading import on_engine
 from ttc.pipeline.device import Device
 from ttc.pipeline.stage import Arrays, check_count, tensor
 from ttc.runtime.arguments import inputs_of
-from ttc.runtime.program import Program, build_program
+from ttc.runtime.program import Program
 from ttc.train.updates import BACKWARD, FORWARD
 
 _OF_IMPORTS = ("shape", "batch", "values", "weights")
@@ -36,7 +37,7 @@ def program_for(
     Raises: what `ttc.compile` raises, with the stage's name.
     """
     if isinstance(module, Program) or (is_file(module) and Path(module).suffix == ".tti"):
-        return _running(_of_archive(stage, module, training, taps), device), ()
+        return on_engine(_of_archive(stage, module, training, taps), device.running), ()
     fields: dict[str, Any] = {**device.compiling, "target": device.target}
     if training:
         fields |= {**device.training, "training": True, "stash": True, "optimizer": optimizer, "input_gradients": not first}
@@ -44,7 +45,7 @@ def program_for(
     while True:
         try:
             probed = {"probe": tuple(probes)} if probes else {}
-            return _running(_compiled(module, given, {**fields, **probed}), device), tuple(probes)
+            return on_engine(_compiled(module, given, {**fields, **probed}), device.running), tuple(probes)
         except AlreadyOutput as error:
             probes.remove(error.output)
         except Error as error:
@@ -61,20 +62,6 @@ def imported(module: Any, examples: Arrays, device: Device) -> Source:
 
 def _compiled(module: Any, examples: Any, fields: Mapping[str, Any]) -> Program:
     return compile(module, examples, **{name: value for name, value in fields.items() if value is not None})
-
-
-def _running(program: Program, device: Device) -> Program:
-    """Return the program on the engine that the device asks for."""
-    options = device.running
-    if not options.given:
-        return program
-    from ttc.runtime.engines.table import Exact
-
-    engine = options.engine if "engine" in options.given else None
-    exact = Exact(options.stochastic_rounding) if options.exact else None
-    return build_program(
-        program.netlist, program.description, program.constants.sources, engine=engine, threads=options.threads, exact=exact
-    )
 
 
 def _of_archive(stage: str, module: Any, training: bool, taps: Sequence[str]) -> Program:

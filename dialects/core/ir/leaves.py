@@ -101,7 +101,7 @@ class StateOp(LeafOp):
 
 def is_unread(op: Operation) -> bool:
     """Return whether an op of ours may be dropped: nothing reads its results, it declares no state, and has no effect."""
-    unread = all([r.first_use is None for r in op.results])  # asked first, as most ops are read
+    unread = all(r.first_use is None for r in op.results)  # asked first, as most ops are read
     return unread and isinstance(op, TtcOp) and not isinstance(op, StateOp) and not op.EFFECT
 
 

@@ -118,6 +118,14 @@ def _copies(work: Work) -> bool:
     return work.op == "tile.map" and work.attrs.get("fn") == "identity" and work.results[0].format == "Float32"
 
 
-def noise_of(seed: int | None, op: Op) -> np.random.Generator | None:
-    """Return the source of noise of one op in one microbatch: the same whenever it runs, another for every op."""
-    return None if seed is None else np.random.default_rng([seed, zlib.crc32(op.name.encode())])
+def noise_of(seed: int | None, op: Op, inputs: Sequence[NDArray]) -> np.random.Generator | None:
+    """Return the source of noise of one op on its inputs: the same whenever it runs on these, another for every op and for other inputs.
+
+    So runs repeat to the bit, also those that go on from a checkpoint, and the updates of a training do not all round the same way.
+    """
+    if seed is None:
+        return None
+    number = zlib.crc32(op.name.encode())
+    for array in inputs:
+        number = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, number)
+    return np.random.default_rng([seed, number])

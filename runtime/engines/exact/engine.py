@@ -45,5 +45,5 @@ class ExactPlan(ReferencePlan):
         """Return the result of one op."""
         if isinstance(op.place, Host):
             return super().compute(op, inputs)
-        core = Core(op, self.rules, noise_of(self.seed, op))
+        core = Core(op, self.rules, noise_of(self.seed, op, inputs))
         return evaluate(op.work, inputs, self.constant, " + ".join(op.location) or op.name, core.execute)[0]

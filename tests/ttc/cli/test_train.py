@@ -123,6 +123,8 @@ def test_an_interrupt_ends_it(archive: Path, data: Path, tmp_path: Path) -> None
         (["--data", "DATA", "--checkpoint", "DATA"], "E0103"),
         (["--data", "DATA", "--resume", "DATA"], "E0807"),
         (["--data", "ARCHIVE"], "E0801"),
+        (["--data", "DATA", "--stochastic-rounding", "1"], "E0101"),
+        (["--data", "DATA", "--exact", "--engine", "native"], "E0101"),
     ],
 )
 def test_what_is_refused(
@@ -140,6 +142,26 @@ def test_what_is_refused(
     assert train(archive, *(named.get(argument, argument) for argument in arguments)) == 2
     assert capsys.readouterr().err.count(f"error[{code}]") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == there
+
+
+def test_as_the_device_computes(data: Path, tmp_path: Path) -> None:
+    archive, out = write_archive(tmp_path, target="n150", format="Float16_b"), tmp_path / "out.tti"
+
+    def trained(*flags: object) -> dict[str, Any]:
+        assert train(archive, "--data", data, "--epochs", 2, "-o", out, "-q", *flags) == 0
+        return trained_bits(out)
+
+    def seeded(seed: int, *flags: object) -> dict[str, Any]:
+        return trained("--exact", "--stochastic-rounding", seed, *flags)
+
+    folder = tmp_path / "checkpoints"
+    first = seeded(1, "--checkpoint", folder)
+    resumed = seeded(1, "--resume", sorted(folder.iterdir())[0])
+    assert all(np.array_equal(first[name], resumed[name]) for name in first)
+    for other in (trained(), trained("--exact"), seeded(2)):
+        assert any(not np.array_equal(first[name], other[name]) for name in first)
+        for name, value in first.items():
+            assert np.abs(value - other[name]).max() < 0.1
 
 
 def test_an_archive_for_inference(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

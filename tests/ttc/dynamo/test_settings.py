@@ -32,7 +32,7 @@ def test_defaults_are_those_of_everything_else(monkeypatch: pytest.MonkeyPatch) 
         ({"format": "Bfp9"}, "did you mean 'Bfp8'?"),
         ({"fallback": "perhaps"}, "it takes true or false"),
         ({"threads": 0}, "it takes a whole number of at least 1"),
-        ({"stochastic_rounding": 1}, "add exact=True"),
+        ({"stochastic_rounding": 1}, "add --exact; in Python exact=True"),
     ],
 )
 def test_wrong_options_name_the_right_ones(given: dict[str, object], hint: str) -> None:

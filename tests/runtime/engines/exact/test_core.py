@@ -29,7 +29,7 @@ def random(*shape: int, seed: int = 0) -> NDArray:
 
 def execute(name: str, *operands: NDArray, format: str = "Float32", op: Op = OP, seed: int | None = None, **attrs: Any) -> NDArray:
     work = Work(name, tuple(range(len(operands))), attrs, (TensorType((), format),), None, ("node",))
-    return Core(op, RULES.rules(), noise_of(seed, op)).execute(work, operands, None)[0]
+    return Core(op, RULES.rules(), noise_of(seed, op, operands)).execute(work, operands, None)[0]
 
 
 def relative(found: NDArray, expected: NDArray) -> float:
@@ -250,6 +250,14 @@ def test_stochastic_rounding_has_its_own_noise_for_every_op() -> None:
         execute("tile.map", x, format="Float16_b", fn="identity", op=op, seed=seed) for op, seed in ((OP, 4), (replace(OP, name="p"), 3))
     ]
     assert not any(np.array_equal(first, other) for other in others)
+
+
+def test_stochastic_rounding_has_other_noise_for_other_operands() -> None:
+    x = np.full(1000, 1 + 2**-9, np.float32)
+    y = np.append(x, np.float32(2))
+    first, other = (execute("tile.map", values, format="Float16_b", seed=3, fn="identity")[:1000] for values in (x, y))
+    assert set(first.tolist()) == set(other.tolist()) == {1.0, 1 + 2**-7}
+    assert not np.array_equal(first, other)
 
 
 def test_errors_name_the_source() -> None:

@@ -122,7 +122,7 @@ def test_stochastic_rounding_belongs_to_exact(tmp_path: Path) -> None:
     archive = saved(mlp(tmp_path), tmp_path)
     with pytest.raises(Error) as failure:
         ttc.load(archive, stochastic_rounding=1)
-    assert (failure.value.code, failure.value.hint) == ("E0101", "add --exact")
+    assert (failure.value.code, failure.value.hint) == ("E0101", "add --exact; in Python exact=True")
 
 
 def test_ops_on_the_host_are_computed_as_ever(affine) -> None:
