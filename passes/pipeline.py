@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ttc.dialects.core.machines.chip_groups import ChipGroups
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, PIPELINE, TENSOR
 from ttc.dialects.core.records import record
@@ -94,7 +95,7 @@ class PipelineSettings:
         parallel: what chips divide, one of `numerics.PARALLEL`; None: the batch where they can, ops else.
         replicas: of programs that divide a batch; None: as many as divide it and the chips.
         turns: whether epochs are dealt out among chips in turn.
-        divides: whether chips divide the tensors of ops.
+        divides: how chips divide the tensors of ops; None: they do not, unless it is asked for.
         effort: of placement, from 0 to 2.
         samples: of a microbatch of a streamed batch; None: as tiles are filled.
         gradients: the pass that makes those asked for; None: none are.
@@ -110,7 +111,7 @@ class PipelineSettings:
     parallel: str | None = None
     replicas: int | None = None
     turns: bool = False
-    divides: bool = False
+    divides: ChipGroups | None = None
     effort: int = 1
     samples: int | None = None
     gradients: Differentiate | None = None
@@ -120,7 +121,19 @@ class PipelineSettings:
     def most_replicas(self) -> int:
         """Chips among which replicas may be divided; 1 where a pipeline is asked for, in one word or by ops that begin a chip."""
         begins = any(isinstance(rule, PlacementRule) and rule.chip_break for rule in self.placement)
-        return 1 if self.parallel in (PIPELINE, TENSOR) or self.divides or begins else len(self.chips)
+        return 1 if self.parallel in (PIPELINE, TENSOR) or self.divides is not None or begins else len(self.chips)
+
+    @property
+    def division(self) -> ChipGroups | None:
+        """How chips divide the tensors of ops: as was chosen, or if that is asked for by columns; None if they do not."""
+        return self.divides or (ChipGroups((self.chips,)) if self.parallel == TENSOR else None)
+
+    @property
+    def in_turn(self) -> tuple[tuple[int, ...], int]:
+        """The chips of all groups that take epochs in turn, where each group divides tensors, and how many groups there are."""
+        if self.division is not None and len(self.division.groups) > 1:
+            return self.division.chips, len(self.division.groups)
+        return (), len(self.chips) if self.turns else 1
 
     def passes_on_gradients(self) -> list[Pass]:
         """Return the passes that make gradients and what trains with them; none for inference."""
@@ -142,8 +155,8 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
     format = "Float16_b" if target.is_host and wanted.precision == "bfloat16" else wanted.format
     expansion: list[Pass] = [ExpandComposites(), CleanPadding()] if target.kernels == "buda" else []
     copies: list[Pass] = [CopyTransposed()] if target.kernels == "buda" else []
-    divides = wanted.divides or wanted.parallel == TENSOR
-    tensors: list[Pass] = [DivideTensors(wanted.chips, required=wanted.parallel == TENSOR), Consteval()] if divides else []
+    divides = wanted.division
+    tensors = [] if divides is None else [DivideTensors(divides.groups[0], divides.rows, wanted.parallel == TENSOR), Consteval()]
     memory = AllocateMemory(
         wanted.dram_placement, queue_rules, static_ports=target.kernels == "buda"
     )  # a Buda host fills its queues at any time
@@ -168,9 +181,9 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         ],
         "netlist": [
             LowerToNetlist(wanted.precision, wanted.rules),
-            AssignChips(wanted.chips[:1] if wanted.turns or divides else wanted.chips, op_rules),
+            AssignChips(wanted.chips[:1] if wanted.turns or divides is not None else wanted.chips, op_rules),
             AccumulateInL1(),
-            Balance(wanted.effort, op_rules),
+            Balance(wanted.effort, op_rules, *wanted.in_turn),
             DealEpochs(wanted.chips if wanted.turns else ()),
             SizeQueues(queue_rules),
             memory,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttc.dialects.core.ir.entries import entry_functions
+from ttc.dialects.core.machines.chip_groups import near_groups
 from ttc.dialects.core.machines.chip_rows import is_row, near_chips
-from ttc.dialects.core.numerics import BATCH
+from ttc.dialects.core.numerics import BATCH, TENSOR
 from ttc.passes.base import Unit
 from ttc.passes.microbatch import compiled
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
@@ -16,17 +17,23 @@ from ttc.passes.tile_to_netlist.layouts import divisors
 
 MOST_PARTS = 8
 """The most chips that divide tensors where nobody asks for it: among more, what joins the parts takes longer than they save."""
+GROUP = 4
+"""The most chips of a group, where groups take epochs in turn: larger ones hide fewer switches, and compile for long."""
+FEW_OPS = 100
+"""Ops of a program that may have one epoch, of which groups could take no turns: all chips are tried as one group, too."""
 
 
 def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     """Return settings with the chips that programs use, and their replicas, so that all programs together take least time.
 
     Where chips divide a batch into as many parts, they do.  Otherwise there may be one pipeline of all chips, replicas that are pipelines,
-    or replicas of one chip each that leave chips idle.  Of a batch that is not divided, linked chips may divide the tensors of ops, or take
-    epochs in turn.  Each way is compiled, and the performance model chooses.
+    or replicas of one chip each that leave chips idle.  Of a batch that is not divided, linked chips may divide the tensors of ops, take
+    epochs in turn, or form groups that do both.  Each way is compiled, and the performance model chooses.
 
     unit: at the end of stage nn; it is not changed.
     """
+    if len(wanted.chips) > 1 and wanted.parallel == TENSOR and not unit.target.is_host:
+        return _fastest(unit, _divisions(unit, wanted, len(wanted.chips)))
     chips = wanted.most_replicas
     if chips == 1 or unit.target.is_host:
         return wanted
@@ -38,13 +45,25 @@ def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     found = [_settings(wanted, *way) for way in ways]
     if whole == 1 and is_row(unit.target, wanted.chips):
         found.append(replace(wanted, replicas=1, turns=True))
-        most = min(chips, MOST_PARTS)
-        for count in (most, most // 2) if most % 2 == 0 and most > 2 else (most,):
-            found.append(replace(wanted, replicas=1, divides=True, chips=near_chips(unit.target, wanted.chips, count)))
-    if len(found) < 2:
-        return found[0]
-    cycles = [compiled(unit, way)[1] for way in found]
-    return found[cycles.index(min(cycles))]
+        found += _divisions(unit, wanted, min(chips, MOST_PARTS))
+    return _fastest(unit, found)
+
+
+def _fastest(unit: Unit, ways: list[PipelineSettings]) -> PipelineSettings:
+    """Return the way in which all programs take least time; the first one of several."""
+    if len(ways) < 2:
+        return ways[0]
+    cycles = [compiled(unit, way)[1] for way in ways]
+    return ways[cycles.index(min(cycles))]
+
+
+def _divisions(unit: Unit, wanted: PipelineSettings, most: int) -> list[PipelineSettings]:
+    """Return the ways in which so many chips divide tensors: groups that take epochs in turn, of chips that divide rows and columns."""
+    chips = near_chips(unit.target, wanted.chips, most)
+    small = sum(len(list(function.body.block.ops)) for function in entry_functions(unit.module)) <= FEW_OPS
+    parts = [count for count in divisors(most) if 1 < count <= (MOST_PARTS if small else GROUP)] or [most]
+    pairs = [(most // count, rows) for count in parts for rows in divisors(count)[::-1]]
+    return [replace(wanted, replicas=1, divides=near_groups(unit.target, chips, *pair), chips=chips) for pair in pairs]
 
 
 def _settings(wanted: PipelineSettings, count: int, size: int) -> PipelineSettings:

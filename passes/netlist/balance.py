@@ -54,12 +54,16 @@ class Balance(Pass):
     Args:
         effort: from 0, quick and simple, to 2; counted in candidates, sharings of cores and packings that are tried, not in time.
         rules: what the user asks of single ops.
+        chips: of all groups that take epochs in turn, one group after another; each epoch that several chips share goes to the next group.
+        turns: how many groups there are; 1: epochs stay on their chips.
     Raises: E0101 for another effort, E05xx for what finds no place.
     """
 
     name: ClassVar[str] = "balance"
     effort: int = 1
     rules: tuple[PlacementRule, ...] = ()
+    chips: tuple[int, ...] = ()
+    turns: int = 1
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
         graphs = list(graphs_of(unit.module).values())
@@ -72,7 +76,7 @@ class Balance(Pass):
 
         if self.effort not in range(len(EFFORTS)):
             raise Error("E0101", f"there is no effort {self.effort}", hint=f"from 0 to {len(EFFORTS) - 1}")
-        balancer = Balancer(unit, rewriter, self.effort, self.rules)
+        balancer = Balancer(unit, rewriter, self.effort, self.rules, self.chips, self.turns)
         for graph in graphs:
             if on_host(graph):
                 _place_on_host(graph, rewriter)

@@ -26,14 +26,21 @@ class Balancer:
     Args:
         effort: from 0 to 2.
         rules: what the user asks of single ops.
+        chips: of all groups that take epochs in turn, one group after another.
+        turns: how many groups there are.
     """
 
-    def __init__(self, unit: Unit, rewriter: Rewriter, effort: int, rules: tuple[PlacementRule, ...]) -> None:
+    def __init__(
+        self, unit: Unit, rewriter: Rewriter, effort: int, rules: tuple[PlacementRule, ...], chips: Sequence[int] = (), turns: int = 1
+    ) -> None:
         self.unit = unit
         self.rewriter = rewriter
         self.shared = False
+        self.turns = turns
+        size = len(chips) // turns
+        self.groups = [chips[begin : begin + size] for begin in range(0, len(chips), size)] if size else []
         efforts = (effort,) if effort < LADDER else range(effort + 1)
-        self.builders = [ProblemBuilder(unit, Overrides(rules, effort)) for effort in efforts]
+        self.builders = [ProblemBuilder(unit, Overrides(rules, effort), turns) for effort in efforts]
 
     @property
     def overrides(self) -> Overrides:
@@ -47,7 +54,7 @@ class Balancer:
         self.shared |= shares is not None
         pattern = graph if shares is None else shares.pattern
         limits = {i: self.overrides.limits(op) for i, op in enumerate(pattern.ops)} if self.overrides.rules else {}
-        trial = Trial(self.unit, pattern, pattern.ops, queues_of(self.unit.module), limits)
+        trial = Trial(self.unit, pattern, pattern.ops, queues_of(self.unit.module), limits, self.turns)
         found = [self.solved(builder, pattern, trial) for builder in self.builders]
         problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
         with rewriter.part("assign"):
@@ -59,7 +66,7 @@ class Balancer:
                 if shares is None:
                     Splitter(self.unit.module, graph).split(sizes)
                 else:
-                    shares.cut(sizes)
+                    shares.cut(sizes, self.groups)
 
     def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[EpochRange]]:
         """Return a graph's problem and the epochs found for it."""

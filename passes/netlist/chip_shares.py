@@ -86,8 +86,11 @@ class ChipShares:
         """For each chip its ops in the order of the pattern's; None where it has none."""
         return [[share.get(key) for key in self.first] for share in self.shares.values()]
 
-    def cut(self, sizes: Sequence[int]) -> None:
-        """Make a graph of each epoch on each chip.  sizes: ops of the first chip in each epoch."""
+    def cut(self, sizes: Sequence[int], groups: Sequence[Sequence[int]] = ()) -> None:
+        """Make a graph of each epoch on each chip.
+
+        sizes: ops of the first chip in each epoch; groups: of chips that take epochs in turn, the first those that ops are marked with.
+        """
         module = self.unit.module
         begins, position = {}, 0
         keys = list(self.first)
@@ -109,7 +112,8 @@ class ChipShares:
         Splitter(module, self.graph).split([len(ops) for _, _, ops in runs])
         graphs = list(graphs_of(module).values())[first : first + len(runs)]
         for graph, (number, chip, _) in zip(graphs, runs, strict=True):
-            graph.chip, graph.epoch = chip, base + number
+            graph.epoch = base + number
+            graph.chip = groups[graph.epoch % len(groups)][groups[0].index(chip)] if groups else chip
         self.receive(graphs)
 
     def receive(self, graphs: Sequence[GraphOp]) -> None:

@@ -24,10 +24,14 @@ from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
 
 @record(frozen=False)
 class ProblemBuilder:
-    """Makes problems of graphs; candidates are worked out once for all ops that are alike."""
+    """Makes problems of graphs; candidates are worked out once for all ops that are alike.
+
+    turns: chips, or groups of chips, that take epochs in turn.
+    """
 
     unit: Unit
     overrides: Overrides = field(default_factory=Overrides)
+    turns: int = 1
     known: dict[tuple[object, ...], tuple[int, Blockings]] = field(default_factory=dict)
 
     def problem(self, graph: GraphOp) -> Problem:
@@ -37,7 +41,7 @@ class ProblemBuilder:
         written = {write.value for write in graph.writes}
         breaks = self.overrides.breaks(graph.ops, "epoch_break")
         nodes = [replace(self.node(op, numbers, queues, stored=op.result in written), breaks=i in breaks) for i, op in enumerate(graph.ops)]
-        return Problem(nodes, self.unit.target, graph.input_count)
+        return Problem(nodes, self.unit.target, graph.input_count, self.turns)
 
     def node(self, op: NetlistOp, numbers: Mapping[SSAValue, int], queues: Mapping[str, QueueOp], *, stored: bool) -> ProblemNode:
         """Return one op as a node.  numbers: of the results of the graph's ops."""

@@ -22,6 +22,7 @@ from ttc.passes.netlist.view import own_buffers
 from ttc.passes.tile_to_netlist.epochs import PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held, waits
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
+from ttc.passes.tile_to_netlist.switches import Switches
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import reads_of
@@ -42,6 +43,7 @@ class Trial:
         graph: that is to be cut; ops: of it, in order.
         given: queues by name.
         limits: what the user asks of ops, by number.
+        turns: chips, or groups of chips, that take epochs in turn.
     """
 
     unit: Unit
@@ -49,6 +51,7 @@ class Trial:
     ops: Sequence[NetlistOp]
     given: dict[str, QueueOp]
     limits: Mapping[int, PlacementLimits] = field(default_factory=dict)
+    turns: int = 1
     plain: list[Op] = field(default_factory=list)
     queues: dict[str, Queue] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=dict)
@@ -56,6 +59,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         self.machine = chip(self.unit.target)
+        self.switches = Switches(self.unit.target, self.turns)
         for number, op in enumerate(self.ops):
             inputs = tuple(self.source(value) for value in op.operands)
             self.plain.append(self.made(op, inputs))
@@ -110,16 +114,15 @@ class Trial:
 
         An epoch that would come to a standstill takes forever.
         """
-        rates = rates_of(self.unit.target)
+        cores = sum(entry.candidate.cores for entry in placed)
         whole = len(placed) == len(self.ops)  # an only epoch waits for the programs of its own cores
-        switch = rates.switch_of(sum(entry.candidate.cores for entry in placed)) if whole else rates.switch_cycles
         ops = self.placed_ops(begin, placed)
         members = [self.roomy(begin + i, member, placed[i]) for i, member in enumerate(self.members(begin, ops))]
         best = PackingVerdict(tuple(placed), inf)
         for margin in MARGINS if waits(members) else MARGINS[:1]:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
-            cycles = switch + cost.cycles if cost.jam is None else inf
+            cycles = float(self.switches.added(cost.cycles, cores, whole=whole)) if cost.jam is None else inf
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))

@@ -12,9 +12,9 @@ from ttc.dialects.core.ir.locations import chip_mark
 from ttc.dialects.core.plain.functions import LEAVES, Function, Plain, TensorType, Work, numbered
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import ops as nn_ops
-from ttc.passes.nn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, REDUCE_SCATTER, Dividing
+from ttc.passes.nn.sharding.divide import ALL_GATHER, ALL_REDUCE, PARTITION, PARTS, REDUCE_SCATTER, ROW_PARTS, ROWS
 
-Parts = dict[int, tuple[int, int]]
+Taken = dict[int, tuple[int, int]]
 """The first place that is taken of a dimension, and how many; others are taken whole."""
 
 
@@ -22,11 +22,17 @@ Parts = dict[int, tuple[int, int]]
 class ChipWorks:
     """Makes one function of the works of all chips.
 
-    found: what one chip computes, with works between chips; chips: by whose numbers the source names of works say where they run.
+    Args:
+        source: the program of one chip, whose constants are divided.
+        part: what each of several chips computes, with works between chips.
+        chips: by whose numbers the source names of works say where they run; those that divide the columns of the same rows stand together.
+        rows: how many parts of the rows there are.
     """
 
-    found: Dividing
+    source: Function
+    part: Function
     chips: tuple[int, ...]
+    rows: int = 1
     works: list[Work] = field(default_factory=list)
     kinds: list[TensorType] = field(default_factory=list)
     places: dict[int, list[int]] = field(default_factory=dict)
@@ -37,7 +43,7 @@ class ChipWorks:
 
     def function(self) -> Function:
         """Return the function of all chips, without works that nothing reads; the first chip gives the results."""
-        part = Function(self.found.function.inputs, tuple(self.found.part), self.found.outputs)
+        part = self.part
         self.kinds = list(part.inputs)
         self.places = {number: [number] * len(self.chips) for number in range(len(part.inputs))}
         self.leaves = {number: work for work, number in numbered(part) if work.op in LEAVES}
@@ -74,27 +80,52 @@ class ChipWorks:
 
     # ---- works between chips -------------------------------------------------------------------------------------------------------------
 
+    @property
+    def columns(self) -> int:
+        """How many chips divide columns."""
+        return len(self.chips) // self.rows
+
+    def _group(self, work: Work, place: int) -> list[int]:
+        """Return the places of the chips between which a work is, of which one is given, in the order of their parts."""
+        row, column = divmod(place, self.columns)
+        if work.attrs.get("over") == ROWS:
+            return list(range(column, len(self.chips), self.columns))
+        return list(range(row * self.columns, (row + 1) * self.columns))
+
     def _gathered(self, work: Work, place: int, _: Mapping[int, Work]) -> int:
-        parts = [self._place(cast("int", work.operands[0]), other) for other in range(len(self.chips))]
+        number, dim, chip = cast("int", work.operands[0]), cast("int", work.attrs["dim"]), self.chips[place]
+        parts = [self._place(number, other) for other in self._group(work, place)]
+        size, total = self.kinds[parts[0]].shape[dim], work.results[0].shape[dim]
+        if size * len(parts) > total:  # the last part is filled up
+            parts[-1] = self._slice(parts[-1], {dim: (0, total - size * (len(parts) - 1))}, work, chip)
         return self._emit("nn.concat", parts, {"axis": work.attrs["dim"]}, work, self.chips[place])
 
     def _reduced(self, work: Work, place: int, _: Mapping[int, Work]) -> int:
-        count, number = len(self.chips), cast("int", work.operands[0])
-        return self._sum([self._place(number, (place + turn) % count) for turn in range(count)], work, place)
+        number, group = cast("int", work.operands[0]), self._group(work, place)
+        own = group.index(place)
+        return self._sum([self._place(number, other) for other in (*group[own:], *group[:own])], work, place)
 
     def _scattered(self, work: Work, place: int, cut: Mapping[int, Work]) -> int:
-        count = len(self.chips)
-        if not place:  # the first share of each chip is its own, the next one that of the next chip: all chips do the same
+        group = self._group(work, place)
+        count, own = len(group), group.index(place)
+        if not own:  # the first share of each chip is its own, the next one that of the next chip: all chips do the same
             pairs = [(source, (source + turn) % count) for turn in range(count) for source in range(count)]
-            self.shares = {pair: self._share_of_sum(work, cut, *pair) for pair in pairs}
-        return self._sum([self.shares[(place - turn) % count, place] for turn in range(count)], work, place)
+            for source, target in pairs:
+                self.shares[group[source], group[target]] = self._share_of_sum(work, cut, group[source], target)
+        return self._sum([self.shares[group[own - turn], place] for turn in range(count)], work, place)
 
     def _own_part(self, work: Work, place: int, _: Mapping[int, Work]) -> int:
-        whole = self._place(cast("int", work.operands[0]), place)
-        return self._slice(whole, _share(work, place), work, self.chips[place])
+        whole, group, dim = self._place(cast("int", work.operands[0]), place), self._group(work, place), cast("int", work.attrs["dim"])
+        lacking = work.results[0].shape[dim] * len(group) - self.kinds[whole].shape[dim]
+        if lacking:
+            whole = self._filled(whole, {dim: lacking}, work, self.chips[place])
+        return self._slice(whole, _share(work, group.index(place)), work, self.chips[place])
 
     def _share_of_sum(self, work: Work, cut: Mapping[int, Work], source: int, target: int) -> int:
-        """Return what a chip gives another one of its sums: those columns of its product alone, or a slice of all of it."""
+        """Return what a chip gives another one of its sums: those columns of its product alone, or a slice of all of it.
+
+        source: the place of the chip; target: which of the parts it is.
+        """
         number, share = cast("int", work.operands[0]), _share(work, target)
         product = cut.get(number)
         if product is None:
@@ -118,43 +149,66 @@ class ChipWorks:
         """Return the number of a value on one chip; a part of a constant is taken when it is first read."""
         return self._leaf(self.leaves[number], place, {}) if number in self.leaves else self.places[number][place]
 
-    def _leaf(self, leaf: Work, place: int, more: Parts) -> int:
+    def _leaf(self, leaf: Work, place: int, more: Taken) -> int:
         """Return the number of a chip's part of a constant, and of that the part which is asked for."""
         parts, size = dict(more), leaf.results[0].shape
-        split = cast("int | None", leaf.attrs.get("parts"))
-        if split is not None:
-            parts[split] = place * size[split], size[split]
+        for split, number in self._numbers(leaf, place).items():
+            parts[split] = number * size[split], size[split]
         name = self._name(leaf)
+        limits = dict(enumerate(self.originals[name].results[0].shape))
         if "columns" in leaf.attrs:
-            dim, first, count = cast("tuple[int, int, int]", leaf.attrs["columns"])
-            start, taken = parts.get(dim, (0, count))
+            dim, first, limits[dim] = cast("tuple[int, int, int]", leaf.attrs["columns"])
+            start, taken = parts.get(dim, (0, limits[dim]))
             parts[dim] = first + start, taken
+            limits[dim] += first
         whole, key = (name, ()), (name, tuple(sorted(parts.items())))
         if whole not in self.taken:
             self.taken[whole] = self._append(self.originals[name])
         if key not in self.taken:
-            self.taken[key] = self._slice(self.taken[whole], parts, leaf, None)
+            there = {dim: (start, min(count, limits[dim] - start)) for dim, (start, count) in parts.items()}
+            found = self._slice(self.taken[whole], there, leaf, None)
+            lacking = {dim: count - there[dim][1] for dim, (_, count) in parts.items() if count > there[dim][1]}
+            self.taken[key] = self._filled(found, lacking, leaf, None) if lacking else found
         return self.taken[key]
+
+    def _numbers(self, leaf: Work, place: int) -> dict[int, int]:
+        """Return for each dimension of a constant that is divided which part of it a chip has."""
+        row, column = divmod(place, self.columns)
+        split, rows = (cast("int | None", leaf.attrs.get(name)) for name in (PARTS, ROW_PARTS))
+        found = {} if split is None else {split: column}
+        if rows is not None:
+            found[rows] = found[rows] * self.rows + row if rows in found else row
+        return found
 
     @cached_property
     def originals(self) -> dict[str, Work]:
         """Constants and parameters as the program has them, by name."""
-        return {self._name(work): work for work in self.found.function.works if work.op in LEAVES and "columns" not in work.attrs}
+        return {self._name(work): work for work in self.source.works if work.op in LEAVES and "columns" not in work.attrs}
 
     def _name(self, leaf: Work) -> str:
         """Return what tells one constant from another: the key of a weight, or what is written out."""
         if "key" in leaf.attrs:
             return str(leaf.attrs["key"])
-        kind, split = leaf.results[0], leaf.attrs.get("parts")
-        shape = [size * len(self.chips) if dim == split else size for dim, size in enumerate(kind.shape)]
+        kind, split, rows = leaf.results[0], leaf.attrs.get(PARTS), leaf.attrs.get(ROW_PARTS)
+        counts = [(self.columns if dim == split else 1) * (self.rows if dim == rows else 1) for dim in range(len(kind.shape))]
+        shape = [size * count for size, count in zip(kind.shape, counts, strict=True)]
         return f"{leaf.attrs['values']} {shape} {kind.format}"
 
-    def _slice(self, number: int, parts: Parts, work: Work, chip: int | None) -> int:
+    def _slice(self, number: int, parts: Taken, work: Work, chip: int | None) -> int:
         """Add a slice; chip: where it is taken, None for one of a constant."""
         kind = self.kinds[number]
         starts, sizes = (tuple(parts.get(dim, (0, size))[which] for dim, size in enumerate(kind.shape)) for which in (0, 1))
         attrs: dict[str, Plain] = {"starts": starts, "sizes": sizes, "steps": (1,) * len(sizes)}
         made = Work("nn.slice", (number,), attrs, (TensorType(sizes, kind.format, kind.layout),), location=work.location)
+        return self._append(made if chip is None else replace(made, location=(*made.location, chip_mark(chip))))
+
+    def _filled(self, number: int, lacking: Mapping[int, int], work: Work, chip: int | None) -> int:
+        """Add zeros behind some dimensions.  chip: where that is done, None for a constant."""
+        kind = self.kinds[number]
+        after = tuple(lacking.get(dim, 0) for dim in range(len(kind.shape)))
+        shape = tuple(size + more for size, more in zip(kind.shape, after, strict=True))
+        attrs: dict[str, Plain] = {"before": (0,) * len(shape), "after": after, "value": 0.0, "mode": "constant"}
+        made = Work("nn.pad", (number,), attrs, (TensorType(shape, kind.format, kind.layout),), location=work.location)
         return self._append(made if chip is None else replace(made, location=(*made.location, chip_mark(chip))))
 
     def _emit(self, op: str, operands: Sequence[int | None], attrs: dict[str, Plain], like: Work, chip: int) -> int:
@@ -177,7 +231,7 @@ _BETWEEN = {
 """What makes a chip's part of a work between chips."""
 
 
-def _share(work: Work, place: int) -> Parts:
+def _share(work: Work, place: int) -> Taken:
     """Return the part of a dimension that a chip has of the result of a work between chips."""
     dim = cast("int", work.attrs["dim"])
     size = work.results[0].shape[dim]

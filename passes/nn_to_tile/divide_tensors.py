@@ -15,12 +15,8 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.from_plain import function_block
 from ttc.dialects.nn.control import YieldOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.sharding.cut import with_products_cut
-from ttc.passes.nn.sharding.divide import ALL_REDUCE, COLUMNS, REDUCE_SCATTER, divided
+from ttc.passes.nn.sharding.program import divided_program
 from ttc.passes.nn_to_tile.chip_works import ChipWorks
-
-EXCHANGED = 4
-"""The most chips that each send all of their sums to all others; more of them add up a part each, and send that."""
 
 
 @record
@@ -30,7 +26,11 @@ class DivideTensors(Pass):
     A product by a constant is divided by columns where what follows can work on them (heads of attention, elementwise functions), and the
     product behind these by rows.  Its sums over chips: up to four chips exchange them whole; of more, each adds up some columns (a
     reduce-scatter), adds what the residual has there, and sends them to all (an all-gather).  What works on whole rows, such as a norm,
-    every chip computes.  The source name `on chip N` says where an op runs; a value that an op of another chip reads moves there.
+    every chip computes.
+
+    Chips may divide rows besides, or instead: the positions of a sequence on which products, norms and queries work.  Each then has whole
+    weights, or columns of them, and gathers what needs all rows, as keys and values do.  The source name `on chip N` says where an op
+    runs; a value that an op of another chip reads moves there.
 
     Before:
         func.func @forward(%x: tensor<32x64xf32> {ttc.name = "x"}) -> (tensor<32x64xf32> {ttc.name = "y"}) {
@@ -66,13 +66,15 @@ class DivideTensors(Pass):
         columns or heads the chips do not divide, or whose readers need all of them, are computed by each chip as a whole.
 
     Args:
-        chips: that divide the tensors; nothing is divided among fewer than two.
+        chips: that divide the tensors; nothing is divided among fewer than two.  Those that have the same rows stand together.
+        rows: how many parts of the rows there are.
         required: whether a program that cannot be divided is an error.
     Raises: E0503 for such a program.
     """
 
     name: ClassVar[str] = "divide-tensors"
     chips: tuple[int, ...] = ()
+    rows: int = 1
     required: bool = False
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
@@ -83,22 +85,24 @@ class DivideTensors(Pass):
 
     def _divide(self, function: func.FuncOp, rewriter: Rewriter) -> None:
         """Replace the body of a program by the works of all chips."""
-        count = len(self.chips)
         updates = [port.updates for port in ports(function)[1]]
         body = plain_block(function.body.block)
         if any(updates) or any(work.op == "ttc.state" for work in body.works):
             self._refuse(function, "it has states, or updates parameters", rewriter)
             return
-        found = divided(with_products_cut(body), updates, count, None if count <= EXCHANGED else COLUMNS, joins=True)
-        if not found.started:
-            reason = "no heads and no columns of its products are a multiple of the chips, or what reads them needs all"
-            self._refuse(function, reason, rewriter)
+        columns = len(self.chips) // self.rows
+        found = divided_program(body, updates, columns, self.rows)
+        if found is None:
+            nothing = "no heads and no columns of its products are a multiple of the chips, or what reads them needs all"
+            self._refuse(function, nothing if self.rows == 1 else f"{nothing}, or no rows are a multiple of {self.rows}", rewriter)
             return
         if not rewriter.allow("divide-tensors", function):
             return
-        _replace_body(function, ChipWorks(found, self.chips).function())
-        message = f"{count} chips divide products by columns ({found.started}) and by rows ({found.count(ALL_REDUCE, REDUCE_SCATTER)})"
-        rewriter.applied(function, message, chips=count, columns=found.started, whole=len(found.kept))
+        _replace_body(function, ChipWorks(found.source, found.part, self.chips, self.rows).function())
+        ways = [f"products by columns ({found.by_columns}) and by rows ({found.by_rows})"] if columns > 1 else []
+        ways += [f"{self.rows} parts of the rows that products and norms work on ({found.row_starts})"] if self.rows > 1 else []
+        message = f"{len(self.chips)} chips divide {', and '.join(ways)}"
+        rewriter.applied(function, message, chips=len(self.chips), rows=self.rows, columns=found.by_columns, whole=len(found.kept))
         for name in found.kept:
             rewriter.missed(function, f"each chip computes all of the product {name}")
 

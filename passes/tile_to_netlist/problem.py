@@ -10,6 +10,7 @@ from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
+from ttc.passes.tile_to_netlist.switches import Switches
 from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycles, stream_load
 from ttc.runtime.perf.rates import Rates, rates_of
 
@@ -55,15 +56,21 @@ class Problem:
         nodes: the ops.
         target: the machine.
         input_count: microbatches that pass through each epoch.
+        turns: chips, or groups of them, that take the epochs in turn.
     """
 
     nodes: Sequence[ProblemNode]
     target: Target
     input_count: int
+    turns: int = 1
 
     @cached_property
     def rates(self) -> Rates:
         return rates_of(self.target)
+
+    @cached_property
+    def switches(self) -> Switches:
+        return Switches(self.target, self.turns)
 
     @cached_property
     def grid(self) -> tuple[int, int]:
@@ -121,8 +128,9 @@ class Problem:
         busy = [float(c.busy) for c in chosen]
         interval = interval_cycles(self.rates, busy, [Load(channel=load)])
         fill = sum(c.first for c in chosen) + max(c.busy - c.first for c in chosen)
-        switch = self.rates.switch_of(sum(c.cores for c in chosen)) if self.is_whole(0, len(chosen)) else self.rates.switch_cycles
-        return switch + epoch_cycles(interval, max(fill, load), self.input_count, before * self.cycles_per_byte)
+        cores = sum(c.cores for c in chosen)
+        cycles = epoch_cycles(interval, max(fill, load), self.input_count, before * self.cycles_per_byte)
+        return float(self.switches.added(cycles, cores, whole=self.is_whole(0, len(chosen))))
 
     def is_whole(self, begin: int, count: int) -> bool:
         """Return whether an epoch of so many ops, from one of them on, is the only one.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Candidate
 from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.passes.tile_to_netlist.switches import Floats, Ints
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 IMPOSSIBLE = 1 << 40
 """The number of cores that stands for an op that cannot keep a pace."""
 
@@ -33,7 +33,7 @@ class Family:
     held: Floats
 
     @staticmethod
-    def of(fronts: Sequence[Sequence[Candidate]], picks: Ints, possible: NDArray[np.bool_]) -> Family:
+    def of(fronts: Sequence[Sequence[Candidate]], picks: Ints, possible: Bools) -> Family:
         """Return the family in which op i takes `fronts[i][picks[i, k]]` at setting k, where that is possible."""
         figures = np.zeros((*picks.shape, 5))
         for i, front in enumerate(fronts):
@@ -58,12 +58,12 @@ class Family:
         interval = np.maximum(np.maximum.accumulate(self.busy[rows], axis=0) + problem.rates.microbatch_cycles, load)
         rest = np.maximum.accumulate(self.busy[rows] - self.first[rows], axis=0)
         fill = np.maximum(np.cumsum(self.first[rows], axis=0) + rest, load)
-        rates = problem.rates
         cores = np.cumsum(self.cores[rows], axis=0)
-        switch = np.full(cores.shape, rates.switch_cycles)
-        if problem.is_whole(begin, len(switch)):  # with possible numbers of cores
-            switch[-1] = [rates.switch_of(int(min(count, problem.cores))) for count in cores[-1]]
-        times = switch + prologue + fill + interval * max(problem.input_count - 1, 0)
+        cycles = prologue + fill + interval * max(problem.input_count - 1, 0)
+        used = np.minimum(cores, problem.cores)
+        times = problem.switches.added(cycles, used, whole=False)
+        if problem.is_whole(begin, len(cores)):
+            times[-1] = problem.switches.added(cycles[-1], used[-1], whole=True)
         return np.where(cores <= problem.cores, times, np.inf)
 
 

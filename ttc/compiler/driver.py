@@ -228,7 +228,7 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
     for stage in ("nn", "tile", "netlist"):
         if not STAGES.index(done) < STAGES.index(stage) <= STAGES.index(last):
             continue
-        if stage == "tile" and wanted.most_replicas > 1 and not unit.target.is_host:
+        if stage == "tile" and len(wanted.chips) > 1 and not unit.target.is_host:
             from ttc.passes.spread import best_spread  # with the performance model, which other compilations do without
 
             wanted = best_spread(unit, wanted)

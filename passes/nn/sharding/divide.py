@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from ttc.dialects.core.plain.functions import LEAVES, Function, TensorType, Work
+from ttc.dialects.core.plain.functions import LEAVES, Function, Plain, TensorType, Work
 from ttc.dialects.core.records import record
 from ttc.passes.nn.sharding import SHARDING
 from ttc.passes.nn.sharding.elementwise import ONE, SEVERAL
-from ttc.passes.nn.sharding.op import Dim, DividedOp, Division
+from ttc.passes.nn.sharding.op import TILE, Dim, DividedOp, Division
 from ttc.passes.nn.sharding.shape import parted
 
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, PARTITION = "mesh.all_reduce", "mesh.reduce_scatter", "mesh.all_gather", "mesh.partition"
 """Works between chips: the sum of what all have, a part of that, all of what each has a part of, and the own part of what all have;
 attribute `dim`."""
-TILE = 32
-"""Rows and columns of a tile: sums are scattered where every chip gets whole tiles."""
+BETWEEN = (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, PARTITION)
+PARTS, ROW_PARTS = "parts", "row_parts"
+"""Attributes of constants: the dimension along which those chips have parts that divide columns, and those that divide rows."""
 ROWS, COLUMNS = "rows", "columns"
 KEEP_COLUMNS = frozenset(f"nn.{name}" for name in (*ONE, *SEVERAL))
+VIEWS = ("nn.reshape", "nn.transpose")
+"""Ops that leave elements as they are."""
 KEEP_ROWS = KEEP_COLUMNS | {"nn.layer_norm", "nn.rms_norm", "nn.reshape"}
 """Ops that work on the rows, or the columns, of a sum that a chip has; all others read all of it."""
 
@@ -33,6 +36,7 @@ class PartedValue:
         starts: the products whose columns it is made of.
         leaf: the constant or variable that it is.
         is_scattered: whether it is divided because a sum over chips was: what cannot work on the parts gathers them again.
+        view: the op that rearranges elements of another value into it, and that value: all of it is made of all of the other.
     """
 
     forms: dict[Dim, int]
@@ -40,6 +44,17 @@ class PartedValue:
     starts: frozenset[int] = frozenset()
     leaf: Work | None = None
     is_scattered: bool = False
+    view: tuple[Work, PartedValue] | None = None
+
+
+def rows_divided(function: Function, chips: int) -> Dividing:
+    """Return the attempt to divide the rows that products, norms and what follows work on; what needs all rows gathers them.
+
+    function: of one chip, which may hold works between those that divide columns; its weights stay as they are.
+    """
+    found = Dividing(function, (None,) * len(function.outputs), chips, frozenset(), None, by_rows=True)
+    found.run()
+    return found
 
 
 def divided(function: Function, updates: Sequence[str | None], chips: int, scatter: str | None, *, joins: bool = False) -> Dividing:
@@ -66,6 +81,7 @@ class Dividing:
         whole_ones: places of products that are not divided by columns.
         scatter: what chips may get of sums, `ROWS` or `COLUMNS`; None: all of them.
         joins: whether outputs that are divided are joined.
+        by_rows: whether rows are divided instead of columns of products; they are gathered where that is needed, and outputs are joined.
         whole, part: works of all chips and of one.
         taken_back: products by columns whose parts had to be gathered.
         kept: names of products that every chip computes.
@@ -78,6 +94,7 @@ class Dividing:
     whole_ones: frozenset[int]
     scatter: str | None
     joins: bool = False
+    by_rows: bool = False
     whole: list[Work] = field(default_factory=list)
     part: list[Work] = field(default_factory=list)
     values: list[PartedValue] = field(default_factory=list)
@@ -106,7 +123,7 @@ class Dividing:
             if state is not None and not state.forms:
                 self._lying(state, None)
             want = value.split if state is None else next(iter(state.forms))
-            if self.joins and want is not None:
+            if (self.joins or self.by_rows) and want is not None:
                 value.starts, want = frozenset(), None  # its columns are joined once: nothing is taken back
             found.append(self._lying(value, want))
         self.outputs = tuple(found)
@@ -128,6 +145,8 @@ class Dividing:
             tuple(_is(value, constant=False) and reads.count(number) == 1 for value, number in zip(read, work.operands, strict=True)),
             self.chips,
             index not in self.whole_ones,
+            self.by_rows,
+            self.joins or self.by_rows,
         )
         division = self._division(step)
         part, wanted = self._part_of_sum(step) if division.partial else None, division.operands
@@ -147,41 +166,56 @@ class Dividing:
         first = self._add(work, operands, division)
         for place, dim in enumerate(division.results):
             own = frozenset() if dim is None else starts | ({index} if division.starts else set())
-            self.values.append(PartedValue({dim: first + place}, dim, own, is_scattered=scattered and dim is not None))
+            view = (work, read[0]) if work.op in VIEWS and read[0] is not None and self.by_rows else None
+            self.values.append(PartedValue({dim: first + place}, dim, own, is_scattered=scattered and dim is not None, view=view))
 
     def _division(self, step: DividedOp) -> Division:
         """Return how an op is divided; where it is not as it lies, or where its parts would not be equal, every chip does all of it."""
-        rule = SHARDING.of(step.work.op.removeprefix("nn."))
-        division = None if rule is None else rule(step)
+        if step.work.op in BETWEEN:
+            division = _between_others(step)
+        else:
+            rule = SHARDING.of(step.work.op.removeprefix("nn."))
+            division = None if rule is None else rule(step)
         every = Division((None,) * len(step.shapes), (None,) * len(step.work.results))
         if division is None:
             return every
         wanted = [shape[dim] for shape, dim in zip(step.shapes, division.operands, strict=True) if dim is not None]
         wanted += [kind.shape[dim] for kind, dim in zip(step.work.results, division.results, strict=True) if dim is not None]
-        return division if all(step.divides(size) for size in wanted) else every
+        return division if division.filled or all(step.divides(size) for size in wanted) else every
 
     def _lying(self, value: PartedValue, want: Dim, *, owned: bool = False) -> int:
         """Return the number of a value that is divided along a dimension, or that every chip has all of."""
         if want in value.forms:
             return value.forms[want]
-        if value.leaf is not None and (want is None or value.leaf.op != "ttc.state" or owned):
+        if value.leaf is not None and self._is_stored(value.leaf, want, owned):
             leaf = value.leaf
-            attrs = {} if want is None else {"parts": want}
+            attrs = {} if want is None else {ROW_PARTS if self.by_rows else PARTS: want}
             value.forms[want] = self._append(
                 leaf, replace(leaf, attrs={**leaf.attrs, **attrs}, results=(self._kind(leaf.results[0], want),))
             )
             return value.forms[want]
-        if want is None:
+        if want is None and value.view is not None:
+            work, source = value.view
+            value.forms[None] = self._add(work, (self._lying(source, None),), Division((None,), (None,)))
+        elif want is None:
             self.taken_back |= value.starts
             value.forms[None] = self._between(ALL_GATHER, value.forms[value.split], value.split, None)
         else:
             value.forms[want] = self._between(PARTITION, self._lying(value, None), want, want)
         return value.forms[want]
 
+    def _is_stored(self, leaf: Work, want: Dim, owned: bool) -> bool:
+        """Return whether a leaf can be kept as it is wanted."""
+        if want is None:
+            return True
+        filled = leaf.results[0].shape[want] % self.chips > 0
+        return owned if leaf.op == "ttc.state" else not filled or ("key" in leaf.attrs and leaf.attrs.get(PARTS) != want)
+
     def _between(self, op: str, number: int, dim: Dim, split: Dim) -> int:
         """Add a work between chips."""
         kind, location = self.made[number]
-        work = Work(op, (number,), {"dim": dim}, (kind,), location=location)
+        attrs: dict[str, Plain] = {"dim": dim, **({"over": ROWS} if self.by_rows else {})}
+        work = Work(op, (number,), attrs, (kind,), location=location)
         return self._append(work, replace(work, results=(self._kind(kind, split),)))
 
     def _part_of_sum(self, step: DividedOp) -> Dim:
@@ -224,6 +258,12 @@ def _keeps_part(work: Work, read: Sequence[PartedValue | None], scatter: str | N
     """Return whether an op works on the part that a chip has of a sum: all that is divided of what it reads is so."""
     divided = [value.is_scattered for value in read if value is not None and value.split is not None]
     return work.op in (KEEP_ROWS if scatter == ROWS else KEEP_COLUMNS) and bool(divided) and all(divided)
+
+
+def _between_others(step: DividedOp) -> Division | None:
+    """Keep rows divided in a work between the chips that divide columns, unless it is along them."""
+    split = step.splits[0]
+    return None if split is None or split == step.work.attrs["dim"] else Division((split,), (split,))
 
 
 def _is(value: PartedValue | None, *, constant: bool) -> bool:

@@ -23,6 +23,8 @@ def softmax(step: DividedOp) -> Division | None:
 
 def _in_front(step: DividedOp) -> Division | None:
     split, axis = step.splits[0], cast("int", step.work.attrs["axis"]) % len(step.shape)
+    if split is None and step.by_rows and step.may_start and axis == len(step.shape) - 1:
+        return step.rows()
     if split is None or split >= axis:
         return None
     return Division((split, *(None for _ in step.shapes[1:])), (split,))

@@ -6,12 +6,12 @@ from math import prod
 from typing import cast
 
 from ttc.passes.nn.sharding import SHARDING
-from ttc.passes.nn.sharding.op import DividedOp, Division
+from ttc.passes.nn.sharding.op import DividedOp, Division, part_size
 
 
 def parted(shape: tuple[int, ...], place: int, chips: int) -> tuple[int, ...]:
     """Return the shape of one chip's part."""
-    return (*shape[:place], shape[place] // chips, *shape[place + 1 :])
+    return (*shape[:place], part_size(shape[place], chips), *shape[place + 1 :])
 
 
 @SHARDING.rule("reshape")
@@ -23,6 +23,8 @@ def reshape(step: DividedOp) -> Division | None:
     before = prod(step.shapes[0][:split])
     places = [at for at, size in enumerate(step.shape) if size > 1 and prod(step.shape[:at]) == before]
     if not places or not step.divides(step.shape[places[0]]):
+        return None
+    if not step.are_equal(step.shape[places[0]]) and step.shape[places[0]] != step.shapes[0][split]:
         return None
     return Division((split,), (places[0],), {"shape": parted(step.shape, places[0], step.chips)})
 

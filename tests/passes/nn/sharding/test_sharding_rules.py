@@ -59,6 +59,7 @@ CASES = {
     "rows of the operand": ShardingCase("matmul", ((4, 3, 4), (4, 5), (5,)), PLAIN, (0, None, None), 0, (1, 2)),
     "computed, of one head": ShardingCase("matmul", ((2, 4, 3, 5), (1, 5, 3)), PLAIN, (1, None), 1),
     "computed, of other parts": ShardingCase("matmul", ((2, 4, 3, 5), (2, 4, 5, 6)), PLAIN, (1, 3), 1),
+    "computed, rows": ShardingCase("matmul", ((2, 4, 5), (2, 5, 3)), PLAIN, (1, None), 1),
     "computed": ShardingCase("matmul", ((2, 4, 3, 5), (4, 5, 3)), PLAIN, (1, 0), 1),
     "heads": ShardingCase("attention", ((1, 4, 3, 8), (1, 4, 5, 8), (1, 4, 5, 8)), {"scale": 0.3, "zero_masked": False}, (1, 1, 1), 1),
     "heads with masks": ShardingCase(
@@ -66,6 +67,10 @@ CASES = {
         (3,)),
     "keys of one head": ShardingCase(
         "attention", ((1, 4, 3, 8), (1, 1, 5, 8), (1, 1, 5, 8), (3, 5)), {"scale": 0.3, "zero_masked": False}, (1, None, None, None), 1),
+    "queries": ShardingCase(
+        "attention", ((1, 3, 4, 8), (1, 3, 5, 8), (1, 3, 5, 8), (4, 5)), {"scale": 0.3, "zero_masked": False}, (2, 2, 2, None), 2),
+    "queries, masks of all": ShardingCase(
+        "attention", ((3, 4, 8), (3, 5, 8), (3, 5, 8), (1, 5)), {"scale": 0.3, "zero_masked": False}, (1, None, None, None), 1),
     "rotary": ShardingCase("rotary_embedding", ((1, 4, 3, 8), (3, 8), (3, 8)), {"interleaved": False}, (1, None, None), 1),
     "into heads": ShardingCase("reshape", ((2, 3, 8),), {"shape": (2, 3, 4, 2)}, (2,), 2),
     "out of heads": ShardingCase("reshape", ((2, 3, 4, 2),), {"shape": (6, 8)}, (2,), 1),
@@ -89,7 +94,7 @@ def work_of(case: ShardingCase, arrays: list[NDArray]) -> Work:
     return work
 
 
-def divided(case: ShardingCase, work: Work, arrays: list[NDArray]) -> Division | None:
+def divided(case: ShardingCase, work: Work, arrays: list[NDArray], *, by_rows: bool = False) -> Division | None:
     present = len(arrays)
     absent = len(work.operands) - present
     step = DividedOp(
@@ -100,6 +105,7 @@ def divided(case: ShardingCase, work: Work, arrays: list[NDArray]) -> Division |
         tuple(index == 0 and case.op == "scatter_nd" for index in range(len(work.operands))),
         CHIPS,
         may_start=True,
+        by_rows=by_rows,
     )
     return SHARDING[case.op](step)
 
@@ -133,6 +139,34 @@ def run(work: Work, attrs: dict[str, Any], arrays: list[NDArray]) -> list[NDArra
     return interpret.run(plain_block(function.body.block), arrays, lambda _: np.zeros(()))
 
 
+STARTS = {
+    "product": ShardingCase("matmul", ((2, 4, 5), (5, 6), (6,)), PLAIN, (None, None, None), 1, (1, 2)),
+    "product of a matrix": ShardingCase("matmul", ((4, 5), (5, 3)), PLAIN, (None, None), 0, (1,)),
+    "layer norm": ShardingCase("layer_norm", ((2, 4, 6), (6,), (6,)), {"axis": 2, "eps": 1e-5}, (None, None, None), 1, (1, 2)),
+    "rms norm": ShardingCase("rms_norm", ((4, 6), (6,)), {"axis": -1, "eps": 1e-5}, (None, None), 0, (1,)),
+    "product of odd rows": ShardingCase("matmul", ((3, 5), (5, 4)), PLAIN, (None, None), None, (1,)),
+    "product with a bias for each row": ShardingCase("matmul", ((4, 5), (5, 6), (4, 6)), PLAIN, (None, None, None), None, (1, 2)),
+    "norm of matrices": ShardingCase("layer_norm", ((2, 4, 6), (4, 6), (4, 6)), {"axis": 1, "eps": 1e-5}, (None, None, None), None, (1, 2)),
+}
+"""What divides the rows that every chip has; no results: nothing."""
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_rows_begin_to_be_divided(rng: np.random.Generator, name: str) -> None:
+    case = STARTS[name]
+    arrays = [rng.standard_normal(x, np.float32) for x in case.operands]
+    work = work_of(case, arrays)
+    division = divided(case, work, arrays, by_rows=True)
+    if case.results is None:
+        assert division is None
+        return
+    assert division is not None
+    assert (division.starts, division.results) == (True, (case.results,))
+    (wanted,) = run(work, work.attrs, arrays)
+    found = [run(work, work.attrs, [part(a, d, chip) for a, d in zip(arrays, division.operands, strict=False)])[0] for chip in range(CHIPS)]
+    np.testing.assert_allclose(np.concatenate(found, case.results), wanted, rtol=1e-5, atol=1e-5, strict=True)
+
+
 REFUSED = {
     "a softmax along the parts": ShardingCase("softmax", ((2, 4),), {"axis": 1}, (1,), None),
     "a norm of parts": ShardingCase("rms_norm", ((2, 4), (4,)), {"axis": 1, "eps": 1e-5}, (1, None), None, (1,)),
@@ -146,8 +180,8 @@ REFUSED = {
     "a split of the parts": ShardingCase("split", ((4, 6),), {"axis": 0, "sizes": (2, 2)}, (0,), None),
     "a concat of the parts": ShardingCase("concat", ((4, 6), (2, 6)), {"axis": 0}, (0, 0), None),
     "what is expanded": ShardingCase("expand", ((2, 1),), {"shape": (2, 4)}, (1,), None),
-    "rows of attention": ShardingCase(
-        "attention", ((4, 4, 8), (4, 4, 8), (4, 4, 8)), {"scale": 1.0, "zero_masked": False}, (1, 1, 1), None
+    "features of attention": ShardingCase(
+        "attention", ((4, 4, 8), (4, 4, 8), (4, 4, 8)), {"scale": 1.0, "zero_masked": False}, (2, 2, None), None
     ),
     "nothing divided": ShardingCase("add", ((2, 4), (2, 4)), {}, (None, None), None),
     "another dimension of caches": ShardingCase(
