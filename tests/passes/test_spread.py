@@ -12,6 +12,7 @@ import pytest
 from tests.passes.nn_to_tile.encoders import Encoder
 from tests.ttc.compiler.test_driver_chips import network
 from ttc.compiler.driver import compile_path
+from ttc.dialects.core.machines.chip_groups import ChipGroups
 from ttc.dialects.core.machines.clusters import mesh
 from ttc.dialects.core.machines.targets import load_target
 from ttc.options import CompileOptions, resolve
@@ -68,7 +69,7 @@ def test_weights_that_a_chip_has_no_room_for(tmp_path: Path, monkeypatch: pytest
 
 
 def test_one_sample_through_an_encoder_is_divided(tmp_path: Path, rng: np.random.Generator) -> None:
-    onnx.save(Encoder(rng, rows=128).model(), tmp_path / "encoder.onnx")
+    onnx.save(Encoder(rng, rows=768).model(), tmp_path / "encoder.onnx")
     unit = compile_path(tmp_path / "encoder.onnx", resolve(CompileOptions, {"to": "nn"})).unit
     cluster = mesh("1x2")
     assert cluster is not None
@@ -76,6 +77,6 @@ def test_one_sample_through_an_encoder_is_divided(tmp_path: Path, rng: np.random
     wanted = PipelineSettings(chips=(0, 1))
     found = best_spread(unit, wanted)
     assert found == replace(wanted, replicas=1, divides=found.divides)
-    assert found.divides is not None
+    assert found.divides == ChipGroups(((0, 1),), 2)
     others = [replace(wanted, replicas=1), replace(wanted, replicas=1, turns=True)]
     assert compiled(unit, found)[1] < min(compiled(unit, way)[1] for way in others)
