@@ -62,6 +62,7 @@ def package_of(unit: Unit, netlist: Netlist, version: str) -> Package:
         fixed_inputs=fixed_inputs(module_attr(unit.module, "fixed_inputs")),
         absent_inputs=absent_inputs(module_attr(unit.module, "absent_inputs")),
         independent_batches=_batches(unit.module),
+        batch_axes=_batch_axes(unit.module),
         training=training_of(unit.module),
         generation=generation_of(unit.module),
     )
@@ -76,6 +77,15 @@ def _batches(module: ModuleOp) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(rows, tuple) or any(tuple(map(type, row)) != (str, tuple) for row in rows):
         raise Error("E0302", "ttc.independent_batches does not hold rows of a program's name and names of inputs")
     return tuple((name, tuple(map(str, inputs))) for name, inputs in rows)
+
+
+def _batch_axes(module: ModuleOp) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """Return the module's `ttc.batch_axes`: rows of a program and its inputs and results, each with a dimension.  Raises E0302."""
+    rows = module_attr(module, "batch_axes") or ()
+    try:
+        return tuple((str(name), tuple((str(port), int(axis)) for port, axis in axes)) for name, axes in rows)
+    except (TypeError, ValueError):
+        raise Error("E0302", "ttc.batch_axes does not hold rows of a program's name and dimensions of inputs and results") from None
 
 
 def training_of(module: ModuleOp) -> Training | None:

@@ -44,7 +44,7 @@ def tried(unit: Unit, wanted: PipelineSettings, samples: int | None) -> tuple[fl
     if cycles == inf:
         return inf, 1, 1
     counts = [graph.input_count for graph in graphs_of(trial.module).values()]
-    sizes = [port.shape[0] for program in programs_of(trial.module).values() for port in program.arguments if port.streamed]
+    sizes = [port.samples for program in programs_of(trial.module).values() for port in program.arguments if port.streamed]
     return cycles, max(counts, default=1), max(sizes, default=1)
 
 

@@ -10,8 +10,9 @@ from ttc.dialects.core.machines.chip_rows import is_row, near_chips
 from ttc.dialects.core.numerics import BATCH, TENSOR
 from ttc.passes.base import Unit
 from ttc.passes.microbatch import compiled
+from ttc.passes.nn_to_tile.carriers import Carriers
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
-from ttc.passes.nn_to_tile.stream_batch import Batch, independent, with_room
+from ttc.passes.nn_to_tile.stream_batch import independent, with_room
 from ttc.passes.pipeline import PipelineSettings
 from ttc.passes.tile_to_netlist.layouts import divisors
 
@@ -38,7 +39,7 @@ def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
     if chips == 1 or unit.target.is_host:
         return wanted
     rows = RepeatedRows(unit)
-    whole = independent([Batch.of(function, rows) for function in entry_functions(unit.module)])
+    whole = independent([Carriers.of(function, rows.has) for function in entry_functions(unit.module)])
     ways = list(dict.fromkeys(way for count in _counts(whole, chips) for way in _ways(unit, wanted, count)))
     if wanted.parallel == BATCH:
         ways = [way for way in ways if way[0] > 1] or ways

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
@@ -66,8 +67,10 @@ def to_entries(argument: Argument, queue: Entries, value: Any) -> list[NDArray]:
     if -1 in queue.tensor.shape:
         return [widened(_converted(argument, queue.tensor, value))]
     count = entries_of(argument, queue) * argument.shares
-    entries = widened(_converted(argument, queue.tensor, value)).reshape(count, *queue.tensor.shape)
-    return [entries[index, ...] for index in range(count)]
+    whole = widened(_converted(argument, queue.tensor, value))
+    if not argument.streamed or count == 1:
+        return [whole.reshape(queue.tensor.shape)]
+    return [np.ascontiguousarray(part).reshape(queue.tensor.shape) for part in argument.batch.parts(whole, count)]
 
 
 def entries_by_queue(argument: Argument, queues: Mapping[str, Entries], value: Any) -> dict[str, list[NDArray]]:
@@ -91,7 +94,7 @@ def _converted(argument: Argument, entry: TensorType, value: Any) -> NDArray:
 
 def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
     """Return entries as an array of the argument's shape and dtype that nobody else holds. Raises E0602 if they do not make one up."""
-    whole = entries[0] if len(entries) == 1 else np.stack(entries)
+    whole = entries[0] if len(entries) == 1 else _joined(argument, entries)
     with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
         value = np.array(whole, np.dtype(argument.dtype), order="C", copy=True)
     if -1 in argument.shape:
@@ -99,6 +102,14 @@ def from_entries(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
     if value.size != prod(argument.shape):
         raise Error("E0602", f"result '{argument.name}' has {value.size} elements, not {list(argument.shape)}")
     return value.reshape(argument.shape)
+
+
+def _joined(argument: Argument, entries: Sequence[NDArray]) -> NDArray:
+    """Return several entries as one array: microbatches stand where the argument holds them, if they make it up."""
+    count, fits = len(entries), argument.batch.fits(argument.shape, len(entries))
+    if argument.batch == OUTERMOST or not fits or sum(entry.size for entry in entries) != prod(argument.shape):
+        return np.stack(entries)
+    return argument.batch.joined([entry.reshape(argument.batch.resized(argument.shape, count, 1)) for entry in entries])
 
 
 def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> NDArray:

@@ -10,6 +10,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain.functions import TensorType
@@ -41,7 +42,10 @@ class DirectInput:
     def parts(self, given: object, count: int) -> NDArray:
         """Return a user's value as so many entries.  Raises E0801, E0802."""
         whole = replace(self.entry, shape=self.argument.shape)
-        return (given if self._is_entry(given) else to_entry(self.argument, whole, given)).reshape(count, *self.entry.shape)
+        array = given if self._is_entry(given) else to_entry(self.argument, whole, given)
+        if self.argument.batch != OUTERMOST:
+            array = np.stack(self.argument.batch.parts(array, count))
+        return array.reshape(count, *self.entry.shape)
 
     def _is_entry(self, value: object) -> TypeGuard[NDArray]:
         if self.dtype is None or type(value) is not np.ndarray:  # a dtype of None would equal float64

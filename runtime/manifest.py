@@ -69,6 +69,7 @@ class Description:
         absent_inputs: of the model, sequences and optionals for which the programs take nothing, as they were empty: (name, kind).
         independent_batches: of programs for several shapes, those that compute each sample of a batch by itself, with the inputs that
             carry the batch.
+        batch_axes: of these programs, inputs and results whose first dimension is not that of the batch, each with the one that is.
         training: what the programs are trained with; None: they are for inference.
         generation: which programs generate tokens; None: none does.
     """
@@ -82,6 +83,7 @@ class Description:
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
     independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    batch_axes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     training: Training | None = None
     generation: Generation | None = None
 
@@ -174,6 +176,7 @@ class Manifest:
     fixed_inputs: tuple[FixedInput, ...] = ()
     absent_inputs: tuple[tuple[str, str], ...] = ()
     independent_batches: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    batch_axes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     training: Training | None = None
     generation: Generation | None = None
 
@@ -267,6 +270,11 @@ def _check_values(manifest: Manifest) -> None:
         known = {port.name for port in manifest.programs[name].arguments if port.shape} if name in manifest.programs else set[str]()
         if not inputs or not known.issuperset(inputs):
             raise Error("E0703", f"program '{name}' or one of its inputs with a batch is not there")
+    for name, axes in manifest.batch_axes:
+        program = manifest.programs.get(name)
+        ranks = {} if program is None else {port.name: len(port.shape) for port in (*program.arguments, *program.results)}
+        if any(not 0 <= axis < ranks.get(port, 0) for port, axis in axes):
+            raise Error("E0703", f"program '{name}' has no such dimension that carries a batch")
     if manifest.training is not None:
         manifest.training.check({port.name for program in manifest.programs.values() for port in program.arguments}, manifest.parameters)
     if manifest.generation is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -27,28 +27,38 @@ class Fit:
         rows: of the batch that was given, where it is padded to the program's; None: inputs are taken as they are.
         carriers: inputs that are padded.
         batch: of the program.
+        axes: dimensions of inputs and results that carry the batch, where that is not the first.
     """
 
     program: str
     rows: int | None = None
     carriers: tuple[str, ...] = ()
     batch: int = 0
+    axes: Mapping[str, int] = field(default_factory=dict)
 
     def arguments(self, program: Program) -> list[Argument]:
         """Return the program's inputs, of the shapes that were given."""
         if self.rows is None:
             return inputs_of(program)
         rows = self.rows
-        return [replace(a, shape=(rows, *a.shape[1:])) if a.name in self.carriers else a for a in inputs_of(program)]
+        return [replace(a, shape=self._with_rows(a, rows)) if a.name in self.carriers else a for a in inputs_of(program)]
 
     def padded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs with the last row repeated up to the program's batch, zeros where there is none."""
-        return {name: _padded(np.asarray(x), self.batch) if name in self.carriers else x for name, x in inputs.items()}
+        carriers = self.carriers
+        return {name: _padded(np.asarray(x), self._axis(name), self.batch) if name in carriers else x for name, x in inputs.items()}
 
     def cut(self, outputs: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the rows of results that belong to rows that were given."""
         rows = self.rows or 0
-        return {name: value[: len(value) // self.batch * rows].copy() for name, value in outputs.items()}
+        return {name: _first(value, self._axis(name), self.batch, rows) for name, value in outputs.items()}
+
+    def _axis(self, name: str) -> int:
+        return self.axes.get(name, 0)
+
+    def _with_rows(self, argument: Argument, rows: int) -> tuple[int, ...]:
+        axis = self._axis(argument.name)
+        return (*argument.shape[:axis], rows, *argument.shape[axis + 1 :])
 
 
 class Variants:
@@ -65,6 +75,7 @@ class Variants:
         alike = [] if like is None else [p for p in programs.values() if _kind(p) == _kind(like)]
         self.programs: Mapping[str, Program] = {p.name: p for p in alike}
         self._carriers = {name: inputs for name, inputs in description.independent_batches if name in self.programs}
+        self._axes = {name: dict(axes) for name, axes in description.batch_axes}
 
     @property
     def several(self) -> bool:
@@ -86,12 +97,13 @@ class Variants:
 
     def _padding(self, name: str, shapes: Shapes) -> Fit | None:
         """Return how to run the program on a smaller batch; None if other dimensions differ, or it is no smaller."""
-        carriers, arguments = self._carriers[name], inputs_of(self.programs[name])
-        batches = {a.shape[0] for a in arguments if a.name in carriers}
-        rows = {shapes[a.name][0] for a in arguments if a.name in carriers and shapes.get(a.name)}
+        carriers, axes = self._carriers[name], self._axes.get(name, {})
+        given = [(a.shape, shapes.get(a.name, ()), axes.get(a.name, 0)) for a in inputs_of(self.programs[name]) if a.name in carriers]
+        batches = {shape[axis] for shape, _, axis in given}
+        rows = {shape[axis] for _, shape, axis in given if axis < len(shape)}
         if len(batches) != 1 or len(rows) != 1 or max(rows) > max(batches):
             return None
-        fit = Fit(name, rows.pop(), tuple(carriers), batches.pop())
+        fit = Fit(name, rows.pop(), tuple(carriers), batches.pop(), axes)
         return fit if all(_fits(shapes.get(a.name), a.shape) for a in fit.arguments(self.programs[name])) else None
 
     def _nothing(self, shapes: Shapes, *, pad: bool) -> Error:
@@ -117,7 +129,14 @@ def _shapes_text(arguments: Sequence[Argument]) -> str:
     return ", ".join(f"{a.name} {list(a.shape)}" for a in arguments)
 
 
-def _padded(value: NDArray, batch: int) -> NDArray:
-    missing = batch - len(value)
-    row = value[-1:] if len(value) else np.zeros((1, *value.shape[1:]), value.dtype)
-    return np.concatenate([value, np.repeat(row, missing, axis=0)])
+def _padded(value: NDArray, axis: int, batch: int) -> NDArray:
+    """Return rows of a batch along a dimension with the last one repeated up to so many, zeros where there is none."""
+    rows = value.shape[axis]
+    if not rows:
+        return np.zeros((*value.shape[:axis], batch, *value.shape[axis + 1 :]), value.dtype)
+    return np.concatenate([value, np.repeat(value.take([rows - 1], axis), batch - rows, axis)], axis)
+
+
+def _first(value: NDArray, axis: int, batch: int, rows: int) -> NDArray:
+    """Return a copy of what belongs to the first rows of a batch along a dimension."""
+    return value.take(np.arange(value.shape[axis] // batch * rows), axis)

@@ -22,6 +22,7 @@ from ttc.dialects.netlist.buda.work.fused import SUB_OPS
 from ttc.dialects.netlist.buda.work.read_tms import VIEWS
 from ttc.dialects.netlist.buda.work.tms import MANIPULATIONS
 from ttc.dialects.nn.base import ops as nn_ops
+from ttc.dialects.nn.batching import BATCHING
 from ttc.dialects.nn.counts import COUNTS
 from ttc.dialects.nn.gradients.base import GRADIENTS
 from ttc.dialects.nn.kernels import KERNELS as NN_KERNELS
@@ -99,6 +100,7 @@ class Case(NamedTuple):
 CASES = {
     "nn.kernels": Case(NN_KERNELS, lambda: NN),
     "tile.kernels": Case(TILE_KERNELS, lambda: {name for name, fact in facts().items() if not fact.as_nn}),
+    "nn.batching": Case(BATCHING, lambda: NN),
     "counts": Case(COUNTS, lambda: NN, is_partial=True),
     "gradients": Case(GRADIENTS, lambda: [f"nn.{name}" for name in NN]),
     "nn_to_tile": Case(TO_TILE, lowered),

@@ -86,7 +86,9 @@ def _check_queue(argument: Argument, name: str, kinds: tuple[str, ...], netlist:
     if min(argument.shape, default=0) < 0 or -1 in queue.tensor.shape:
         return
     elements, entry = prod(argument.shape), queue.tensor.elements * argument.shares
-    fits = entry > 0 and elements % entry == 0 and elements >= entry if argument.streamed else elements == entry
+    fits = elements == entry
+    if argument.streamed:
+        fits = entry > 0 and elements % entry == 0 and argument.batch.fits(argument.shape, elements // entry)
     divided = f" of {argument.shares} replicas" if argument.shares > 1 else ""
     message = f"shape {list(argument.shape)} does not fill entries{divided} of shape {list(queue.tensor.shape)}"
     found.require(fits, "E0608", where, message)

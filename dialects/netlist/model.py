@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal, TypeAlias
 
+from ttc.dialects.core.batch_axis import BatchAxis
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 from ttc.dialects.core.records import record
 
@@ -258,8 +259,9 @@ class Argument:
         kind: `input`, `output`, or for a result that updates something `parameter` or `state`.
         queue: that carries it.
         shape, dtype: of the user's array (numpy name).
-        streamed: whether dimension 0 is cut into microbatches, one an entry.
+        streamed: whether it is cut into microbatches, one an entry.
         updates: parameter or state whose new value this result is.
+        axis, runs: where it holds the microbatches, if it is streamed: a dimension, and the runs of all of them in it.
         replicas: queues of the program's further replicas, which compute the same on other chips, in order.  Of what is streamed each
             queue carries an equal run of the microbatches; of what is not, each carries all.
     """
@@ -272,6 +274,18 @@ class Argument:
     streamed: bool = False
     updates: str | None = None
     replicas: tuple[str, ...] = ()
+    axis: int = 0
+    runs: int = 1
+
+    @property
+    def batch(self) -> BatchAxis:
+        """Where it holds the microbatches."""
+        return BatchAxis(self.axis, self.runs)
+
+    @property
+    def samples(self) -> int:
+        """Samples of the batch, if each has one row of the dimension that carries it; 1 of what has no dimension."""
+        return self.batch.samples(self.shape) if self.shape else 1
 
     @property
     def queues(self) -> tuple[str, ...]:

@@ -265,5 +265,5 @@ class _Equals:
 
 def _share(port: Argument, count: int) -> Argument:
     """Return the argument of one replica."""
-    shape = (port.shape[0] // count, *port.shape[1:]) if port.streamed else port.shape
+    shape = port.batch.resized(port.shape, count, 1) if port.streamed else port.shape
     return replace(port, shape=shape, replicas=())

@@ -1,4 +1,4 @@
-"""How operands stand to a result: what they may broadcast to, whether they follow its samples, what is done to it at the end."""
+"""How operands stand to a result: what they may broadcast to, what is done to it at the end."""
 
 from __future__ import annotations
 
@@ -24,17 +24,3 @@ def require_activation(result: Spec, activation: str | None, args: Sequence[floa
         activation_attrs(activation, tuple(args))
     elif args:
         raise Error("E0402", "activation_args without an activation")
-
-
-def follows_samples(operand: Spec | None, carries: bool, result: Spec) -> bool:
-    """Whether an operand that broadcasts has, for each sample in the result's dimension 0, either its own rows or the same ones for all."""
-    if operand is None:
-        return True
-    if carries:
-        return operand.rank == result.rank > 0 and operand.shape[0] == result.shape[0]
-    return operand.rank < result.rank or operand.shape[0] == 1
-
-
-def all_follow_samples(operands: Sequence[Spec | None], carried: Sequence[bool], result: Spec) -> bool:
-    """Return whether every operand follows the samples, and at least one carries them."""
-    return any(carried) and all(follows_samples(x, c, result) for x, c in zip(operands, carried, strict=True))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.core.shapes import broadcast_shapes
-from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
+from ttc.dialects.nn.alignment import require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 
 
@@ -47,10 +44,6 @@ class AttentionOp(NNOp):
         lead = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
         require_broadcastable(mask, (*lead, q.shape[-2], k.shape[-2]), "mask")
         return Spec((*lead, q.shape[-2], v.shape[-1]), dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return result.rank > 2 and all_follow_samples(operands, carried, result)
 
 
 def _require_equal(left: int, right: int, role: str) -> None:

@@ -57,19 +57,6 @@ class NNOp(TtcOp):
         return kernel(cls.name)(*operands, **attrs)
 
     @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        """Return whether the result carries the batch in its leading dimension, sample by sample.
-
-        carried[i]: operand i carries the batch of `size` samples as the outermost factor of its dimension 0.  False means "not proven".
-        """
-        return False
-
-    @classmethod
-    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
-        """Attributes for a batch of new_size samples instead of size, given the old result's spec."""
-        return attrs
-
-    @classmethod
     def _infer(cls, types: Sequence[Attribute | None], attrs: dict[str, Any]) -> tuple[Spec, ...]:
         specs = [None if t is None else spec_of(t) for t in types]
         if not cls.STRINGS and any(s is not None and s.dtype == STRING for s in specs):

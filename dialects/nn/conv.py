@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
@@ -28,10 +27,6 @@ class _ConvOp(NNOp):
     groups = prop_def(INT)
     layout = prop_def(STR)
     y = result_def(TENSOR)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and not any(carried[1:])
 
 
 @irdl_op_definition

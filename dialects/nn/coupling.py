@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import INT
@@ -35,7 +32,3 @@ class CoupleProbabilitiesOp(NNOp):
     @classmethod
     def infer(cls, r: Spec, *, classes: int) -> Spec:
         return Spec(shapes.couple_probabilities(require_float(r).shape, classes=classes), r.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0]

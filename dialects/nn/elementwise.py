@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +10,6 @@ from xdsl.irdl import operand_def, result_def
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import STORED_ONLY, Spec
 from ttc.dialects.core.shapes import broadcast_shapes
-from ttc.dialects.nn.alignment import all_follow_samples
 from ttc.dialects.nn.base import TENSOR, NNOp, same_dtype
 
 FLOATING = "fV"
@@ -35,10 +33,6 @@ class ElementwiseOp(NNOp):
     """y[...] = f(operands at the same place), operands broadcast as numpy does."""
 
     ELEMENTWISE: ClassVar[bool] = True
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return all_follow_samples(operands, carried, result)
 
 
 class UnaryOp(ElementwiseOp):

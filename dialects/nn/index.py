@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.base import TENSOR, NNOp
 from ttc.dialects.nn.shapes import index as shapes
 
@@ -51,15 +49,6 @@ class GatherOp(GatherBase):
         require_indices(indices)
         return Spec(shape, x.dtype)
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        x, indices = operands
-        if x is None or indices is None:
-            return False
-        if axis_in(attrs["axis"], x.rank) != 0:
-            return tuple(carried) == (True, False)
-        return tuple(carried) == (False, True) and indices.rank > 0
-
 
 @irdl_op_definition
 class GatherElementsOp(GatherBase):
@@ -81,13 +70,6 @@ class GatherElementsOp(GatherBase):
         shape = shapes.gather_elements(x.shape, indices.shape, axis=axis)
         require_indices(indices)
         return Spec(shape, x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        x, indices = operands
-        if not all(carried) or x is None or indices is None:
-            return False
-        return axis_in(attrs["axis"], x.rank) != 0 and x.shape[0] == indices.shape[0]
 
 
 @irdl_op_definition
@@ -111,10 +93,3 @@ class GatherNdOp(GatherBase):
         shape = shapes.gather_nd(x.shape, indices.shape, batch_dims=batch_dims)
         require_indices(indices)
         return Spec(shape, x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        _, indices = operands
-        if attrs["batch_dims"] > 0:
-            return all(carried)
-        return tuple(carried) == (False, True) and indices is not None and indices.rank > 1

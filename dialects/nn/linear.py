@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOATS, STR
 from ttc.dialects.core.ir.spec import DYNAMIC, STORED_ONLY, Spec
 from ttc.dialects.core.shapes import broadcast_shapes
-from ttc.dialects.nn.alignment import all_follow_samples, follows_samples, require_activation, require_broadcastable
+from ttc.dialects.nn.alignment import require_activation, require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, require_rank, same_dtype
 from ttc.dialects.nn.index import require_indices
 from ttc.dialects.nn.shapes import linear as shapes
@@ -64,13 +61,6 @@ class MatmulOp(NNOp):
         require_broadcastable(bias, result.shape, "bias")
         require_activation(result, activation, activation_args)
         return result
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        if result.rank > 2:
-            return all_follow_samples(operands, carried, result)
-        rows_are_samples = carried[0] and not carried[1] and not attrs["transpose_a"]
-        return rows_are_samples and all(follows_samples(x, c, result) for x, c in zip(operands[2:], carried[2:], strict=True))
 
 
 @irdl_op_definition

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL, FLOAT, INT
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
+from ttc.dialects.nn.alignment import require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 
 
@@ -45,10 +42,6 @@ class BatchNormOp(NNOp):
                 raise Error("E0401", f"{role} {vector} is not one number for each of {channels} channels")
         same_dtype(x, *vectors.values())
         return require_float(x)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and not any(carried[1:]) and axis_in(attrs["axis"], result.rank) != 0
 
 
 @irdl_op_definition
@@ -118,10 +111,6 @@ class LayerNormOp(NNOp):
         require_broadcastable(bias, x.shape, "bias")
         return require_float(x)
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return _samples_are_outside(carried, operands, result, attrs["axis"])
-
 
 @irdl_op_definition
 class RmsNormOp(NNOp):
@@ -146,12 +135,3 @@ class RmsNormOp(NNOp):
         same_dtype(x, scale)
         require_broadcastable(scale, x.shape, "scale")
         return require_float(x)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return _samples_are_outside(carried, operands, result, attrs["axis"])
-
-
-def _samples_are_outside(carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, axis: int) -> bool:
-    """Return whether dimension 0 is not normalized, and the weights are the same for all samples."""
-    return carried[0] and axis_in(axis, result.rank) != 0 and all_follow_samples(operands, carried, result)

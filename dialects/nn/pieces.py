@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isfinite
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def, var_result_def
@@ -14,7 +13,7 @@ from ttc.dialects.core.ir.attributes import FLOAT, INT, INTS, STR
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.core.shapes import axis_in, require_length, require_sizes
 from ttc.dialects.nn.base import TENSOR, NNOp, same_dtype
-from ttc.dialects.nn.shape import ShapeOp, rescale_leading
+from ttc.dialects.nn.shape import ShapeOp
 
 
 @irdl_op_definition
@@ -43,17 +42,6 @@ class SliceOp(ShapeOp):
                 _, start, size, step = entry
                 raise Error("E0402", f"{size} elements from {start} in steps of {step} are not inside dimension {axis} of {x}")
         return Spec(sizes, x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        (x,) = operands
-        if not carried[0] or x is None:
-            return False
-        return (attrs["starts"][0], attrs["sizes"][0], attrs["steps"][0]) == (0, x.shape[0], 1)
-
-    @classmethod
-    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
-        return {**attrs, "sizes": rescale_leading(attrs["sizes"], size, new_size)}
 
 
 def _is_inside(length: int, start: int, size: int, step: int) -> bool:
@@ -94,10 +82,6 @@ class ConcatOp(NNOp):
         shape.insert(place, DYNAMIC if DYNAMIC in lengths else sum(lengths))
         return Spec(tuple(shape), dtype)
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return all(carried) and axis_in(attrs["axis"], result.rank) != 0
-
 
 def _joined(sizes: set[int]) -> int:
     """Return the size that operands share in a dimension; an unknown one gives way.  Raises E0401."""
@@ -134,10 +118,6 @@ class SplitOp(NNOp):
             raise Error("E0402", f"sizes {list(sizes)} do not add up to axis {axis} of {x}")
         return tuple(Spec((*x.shape[:place], size, *x.shape[place + 1 :]), x.dtype) for size in sizes)
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and axis_in(attrs["axis"], result.rank) != 0
-
 
 @irdl_op_definition
 class PadOp(ShapeOp):
@@ -167,10 +147,6 @@ class PadOp(ShapeOp):
             _require_margin(length, max(margins), mode)
         sizes = (DYNAMIC if d == DYNAMIC else b + d + a for b, d, a in zip(before, x.shape, after, strict=True))
         return Spec(tuple(sizes), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and (attrs["before"][0], attrs["after"][0]) == (0, 0)
 
 
 def _require_value(value: float, dtype: np.dtype) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
@@ -43,10 +42,6 @@ class _PoolOp(NNOp):
         n, h, w, c = channels_last(x.shape, layout)
         oh, ow = window_counts((h, w), windows(kernel, strides, pads, dilations, ceil_mode))
         return Spec(as_layout(n, oh, ow, c, layout), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0]
 
 
 @irdl_op_definition

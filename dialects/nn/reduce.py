@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, INT, INTS
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.core.shapes import axes_in, axis_in
+from ttc.dialects.core.shapes import axes_in
 from ttc.dialects.nn.base import TENSOR, NNOp
 from ttc.dialects.nn.elementwise import ANY, NUMERIC, require_kind
 from ttc.dialects.nn.shapes import reduce as shapes
@@ -29,11 +28,6 @@ class ReduceOp(NNOp):
     def infer(cls, x: Spec, *, axes: tuple[int, ...], keepdims: bool) -> Spec:
         require_kind(x, cls.KINDS)
         return Spec(shapes.reduced_shape(x.shape, axes_in(axes, x.rank), keepdims), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        (x,) = operands
-        return carried[0] and x is not None and x.rank > 0 and 0 not in axes_in(attrs["axes"], x.rank)
 
 
 @irdl_op_definition
@@ -117,10 +111,6 @@ class ArgOp(NNOp):
         shape = shapes.argmax(require_kind(x, NUMERIC).shape, axis=axis, keepdims=keepdims, select_last=select_last)
         return Spec(shape, np.dtype(np.int64))
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return _keeps_leading(carried, operands, attrs)
-
 
 @irdl_op_definition
 class ArgMaxOp(ArgOp):
@@ -163,10 +153,6 @@ class ScanOp(NNOp):
     def infer(cls, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
         return Spec(shapes.cumsum(require_kind(x, NUMERIC).shape, axis=axis, exclusive=exclusive, reverse=reverse), x.dtype)
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return _keeps_leading(carried, operands, attrs)
-
 
 @irdl_op_definition
 class CumsumOp(ScanOp):
@@ -194,9 +180,3 @@ class CumprodOp(ScanOp):
     """
 
     name = "nn.cumprod"
-
-
-def _keeps_leading(carried: Sequence[bool], operands: Sequence[Spec | None], attrs: dict[str, Any]) -> bool:
-    """Return whether an op along one axis treats the indices of dimension 0 apart."""
-    (x,) = operands
-    return carried[0] and x is not None and axis_in(attrs["axis"], x.rank) != 0

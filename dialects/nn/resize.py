@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
@@ -50,19 +49,6 @@ class ResizeOp(ShapeOp):
     def infer(cls, x: Spec, **attrs: Any) -> Spec:
         _require_numbers(x, attrs)
         return Spec(shapes.resize(x.shape, **attrs), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        (x,) = operands
-        if not carried[0] or x is None:
-            return False
-        kept = (attrs["sizes"][0], attrs["scales"][0], attrs["window"][0], attrs["window"][x.rank])
-        return kept == (x.shape[0], 1.0, 0.0, 1.0)
-
-    @classmethod
-    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
-        sizes = attrs["sizes"]
-        return {**attrs, "sizes": (sizes[0] // size * new_size, *sizes[1:])}
 
 
 @irdl_op_definition

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import BOOL
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.alignment import all_follow_samples, require_broadcastable
+from ttc.dialects.nn.alignment import require_broadcastable
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 
 
@@ -42,7 +39,3 @@ class RotaryEmbeddingOp(NNOp):
         require_broadcastable(cos, x.shape, "cos")
         require_broadcastable(sin, x.shape, "sin")
         return require_float(x)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return result.rank > 1 and all_follow_samples(operands, carried, result)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
@@ -38,10 +37,6 @@ class GridSampleOp(NNOp):
     def infer(cls, x: Spec, grid: Spec, *, mode: str, padding: str, align_corners: bool) -> Spec:
         dtype = same_dtype(require_float(x), grid)
         return Spec(shapes.grid_sample(x.shape, grid.shape, mode=mode, padding=padding, align_corners=align_corners), dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return all(carried)
 
 
 @irdl_op_definition
@@ -109,7 +104,3 @@ class DeformConvOp(NNOp):
     def infer(cls, x: Spec, w: Spec, offset: Spec, mask: Spec | None = None, **attrs: Any) -> Spec:
         dtype = same_dtype(require_float(x), w, offset, mask)
         return Spec(shapes.deform_conv(x.shape, w.shape, offset.shape, None if mask is None else mask.shape, **attrs), dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return not carried[1] and all(c for i, c in enumerate(carried) if i != 1 and operands[i] is not None)

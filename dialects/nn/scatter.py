@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import INT, STR
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.base import TENSOR, NNOp, same_dtype
 from ttc.dialects.nn.index import require_indices
 from ttc.dialects.nn.shapes import scatter as shapes
@@ -45,13 +41,6 @@ class ScatterElementsOp(ScatterBase):
     def infer(cls, x: Spec, indices: Spec, updates: Spec, *, axis: int, reduction: str) -> Spec:
         _require_operands(x, indices, updates, reduction)
         return Spec(shapes.scatter_elements(x.shape, indices.shape, updates.shape, axis=axis, reduction=reduction), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        x, indices, _ = operands
-        if not all(carried) or x is None or indices is None:
-            return False
-        return axis_in(attrs["axis"], x.rank) != 0 and x.shape[0] == indices.shape[0]
 
 
 @irdl_op_definition

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
@@ -13,11 +12,6 @@ from ttc.dialects.core.ir.attributes import INTS
 from ttc.dialects.core.ir.spec import DYNAMIC, Spec
 from ttc.dialects.core.shapes import broadcast_shapes, require_length, require_sizes
 from ttc.dialects.nn.base import TENSOR, NNOp
-
-
-def rescale_leading(shape: tuple[int, ...], size: int, new_size: int) -> tuple[int, ...]:
-    """Return the shape of new_size samples, given that of `size` samples which carries them in dimension 0."""
-    return (shape[0] // size * new_size, *shape[1:])
 
 
 class ShapeOp(NNOp):
@@ -50,15 +44,6 @@ class ReshapeOp(ShapeOp):
             raise Error("E0401", f"{x} does not have the elements of shape {list(shape)}")
         return result
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        (x,) = operands
-        return carried[0] and x is not None and x.is_static and result.rank > 0 and result.is_static and result.shape[0] % size == 0
-
-    @classmethod
-    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
-        return {**attrs, "shape": rescale_leading(old.shape, size, new_size)}
-
 
 @irdl_op_definition
 class TransposeOp(ShapeOp):
@@ -80,10 +65,6 @@ class TransposeOp(ShapeOp):
             raise Error("E0402", f"perm {list(perm)} is no permutation of {x.rank} dimensions")
         return Spec(tuple(x.shape[i] for i in perm), x.dtype)
 
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and attrs["perm"][0] == 0
-
 
 @irdl_op_definition
 class ExpandOp(ShapeOp):
@@ -103,18 +84,6 @@ class ExpandOp(ShapeOp):
     def infer(cls, x: Spec, *, shape: tuple[int, ...]) -> Spec:
         require_sizes(shape, "shape")
         return Spec(broadcast_shapes(x.shape, shape), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        (x,) = operands
-        return carried[0] and x is not None and x.rank == result.rank > 0 and x.shape[0] == result.shape[0]
-
-    @classmethod
-    def rebatch(cls, attrs: dict[str, Any], old: Spec, size: int, new_size: int) -> dict[str, Any]:
-        shape = attrs["shape"]
-        if len(shape) < old.rank or shape[0] == 1:
-            return attrs
-        return {**attrs, "shape": rescale_leading(shape, size, new_size)}
 
 
 @irdl_op_definition
@@ -136,10 +105,6 @@ class RepeatOp(ShapeOp):
         require_length(repeats, x.rank, "repeats")
         require_sizes(repeats, "repeats")
         return Spec(tuple(DYNAMIC if d == DYNAMIC else d * n for d, n in zip(x.shape, repeats, strict=True)), x.dtype)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and attrs["repeats"][0] == 1
 
 
 @irdl_op_definition

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import INT
@@ -24,10 +21,6 @@ class _SoftmaxOp(NNOp):
     def infer(cls, x: Spec, *, axis: int) -> Spec:
         axis_in(axis, x.rank)
         return require_float(x)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and axis_in(attrs["axis"], result.rank) != 0
 
 
 @irdl_op_definition

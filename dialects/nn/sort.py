@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
@@ -44,10 +41,6 @@ class TopkOp(NNOp):
             raise Error("E0402", f"there are no {k} elements along axis {axis} of {x}")
         shape = (*x.shape[:place], k, *x.shape[place + 1 :])
         return Spec(shape, x.dtype), Spec(shape, np.dtype(np.int64))
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and axis_in(attrs["axis"], result.rank) != 0
 
 
 @irdl_op_definition

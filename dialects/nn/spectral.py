@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.ir.attributes import BOOL, INT
 from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.core.shapes import axis_in
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
 from ttc.dialects.nn.shapes import spectral as shapes
 
@@ -21,10 +17,6 @@ class SpectralOp(NNOp):
     imaginary = opt_operand_def(TENSOR)
     axis = prop_def(INT)
     size = prop_def(INT)
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return all(c for c, x in zip(carried, operands, strict=True) if x is not None) and axis_in(attrs["axis"], result.rank) != 0
 
 
 @irdl_op_definition

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
@@ -54,7 +51,3 @@ class TreeEnsembleOp(NNOp):
                 raise Error("E0403", f"nodes, roots and targets are int32, not {index.dtype}")
         operands = [None if operand is None else operand.shape for operand in (x, nodes, splits, roots, weights, targets)]
         return Spec(shapes.tree_ensemble(*operands, aggregate=aggregate, count=count), dtype)  # pyright: ignore[reportArgumentType]
-
-    @classmethod
-    def batch(cls, carried: Sequence[bool], operands: Sequence[Spec | None], result: Spec, attrs: dict[str, Any], size: int) -> bool:
-        return carried[0] and not any(carried[1:])

@@ -8,6 +8,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ttc.dialects.core.batch_axis import OUTERMOST, BatchAxis
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import attribute
 from ttc.dialects.core.ir.entries import INPUT_COUNT, THEN, Port, make_function
@@ -66,21 +67,20 @@ def stream(entry: OpenEntry, microbatches: int, rows: int, summed: Collection[st
         then: the entry function that runs after it.
     """
 
-    entry.arguments = [
-        replace(port, streamed=_has_rows(value, rows)) for port, value in zip(entry.arguments, entry.block.args, strict=True)
-    ]
+    entry.arguments = [replace(port, streamed=_rows_at(value, rows)) for port, value in zip(entry.arguments, entry.block.args, strict=True)]
     results: list[tuple[Port, SSAValue]] = []
     for port, value in entry.results:
         adds = port.name in summed
-        given = replace(port, summed=adds, streamed=not adds and _has_rows(value, rows))
+        given = replace(port, summed=adds, streamed=None if adds else _rows_at(value, rows))
         results.append((given if port.updates is None else port, value))
     entry.results = results
     entry.function.attributes[INPUT_COUNT] = attribute(microbatches)
     entry.function.attributes[THEN] = StringAttr(then)
 
 
-def _has_rows(value: SSAValue, rows: int) -> bool:
-    return spec_of(value.type).shape[:1] == (rows,)
+def _rows_at(value: SSAValue, rows: int) -> BatchAxis | None:
+    """Return where a value has rows of each microbatch; None if it has none."""
+    return OUTERMOST if spec_of(value.type).shape[:1] == (rows,) else None
 
 
 # ---- unrolled -------------------------------------------------------------------------------------------------------------------

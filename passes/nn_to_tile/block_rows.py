@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.ir.entries import entry_functions
@@ -17,6 +18,8 @@ from ttc.dialects.core.ir.spec import DYNAMIC, Spec, spec_of, tensor_type
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
+from ttc.dialects.nn.batching import carriage
+from ttc.dialects.nn.batching.op import BatchedOp, Carriage
 from ttc.dialects.nn.blocks import RowBlocksOp
 from ttc.dialects.nn.control import ControlOp, RequireOp, YieldOp
 from ttc.dialects.nn.dynamic import DynamicExpandOp
@@ -260,22 +263,28 @@ def _number(op: NNOp, rows: _Rows) -> int | None:
     if any(0 in spec_of(v.type).shape for v in (*op.operands, *op.results)) or not op.results:
         return None
     (number,) = sets
-    return number if _treats_rows(op) else None
+    return number if _row_by_row(op) is not None else None
 
 
-def _treats_rows(op: NNOp) -> bool:
-    """Return whether each row of the results depends on the same row of the operands that have rows, and on nothing of the others."""
+def _row_by_row(op: NNOp) -> Carriage | None:
+    """Return how each row of the results depends on the same row of the operands that have rows, and on nothing of the others.
+
+    None if it may depend on more.
+    """
     operands = op.named_operands()
-    carried = [v is not None and not spec_of(v.type).is_static for v in operands]
-    specs = [None if v is None else _sized(spec_of(v.type)) for v in operands]
+    carried = tuple(None if v is None or spec_of(v.type).is_static else OUTERMOST for v in operands)
+    specs = tuple(None if v is None else _sized(spec_of(v.type)) for v in operands)
     attrs = _attrs(op)
     try:
         found = type(op)._infer([None if s is None else tensor_type(s) for s in specs], attrs)
     except Error:
-        return False
+        return None
     wanted = tuple(_sized(spec_of(result.type)) for result in op.results)
     static = all(DYNAMIC not in spec.shape and spec.shape[:1] == (MANY,) for spec in wanted)
-    return static and tuple(found) == wanted and all(op.batch(carried, specs, spec, attrs, MANY) for spec in wanted)
+    if not static or tuple(found) != wanted:
+        return None
+    how = carriage(op.name.removeprefix("nn."), BatchedOp(specs, wanted, attrs, carried, MANY))
+    return how if how is not None and how.operands == carried and set(how.results) == {OUTERMOST} else None
 
 
 def _sized(spec: Spec, rows: int = MANY) -> Spec:
@@ -317,4 +326,5 @@ def _with_rows(op: NNOp, operands: Sequence[SSAValue | None], size: int) -> NNOp
     result = _sized(spec_of(op.results[0].type))
     if _source_of_rows(op) is not None:
         return ExpandOp.build(operands[0], location=op.location, shape=(size, *result.shape[1:]))
-    return type(op).build(*operands, location=op.location, **op.rebatch(_attrs(op), result, MANY, size))
+    how, attrs = _row_by_row(op), _attrs(op)
+    return type(op).build(*operands, location=op.location, **(attrs if how is None else how.attrs(attrs, MANY, size)))

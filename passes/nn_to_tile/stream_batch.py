@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd, prod
 from typing import Any, ClassVar
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType
-from xdsl.ir import Operation, SSAValue
 
+from ttc.dialects.core.batch_axis import BatchAxis
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.adapter import set_type
 from ttc.dialects.core.ir.attributes import WeightAttr, attribute
-from ttc.dialects.core.ir.entries import INPUT_COUNT, Port, entry_functions, ports
-from ttc.dialects.core.ir.leaves import LeafOp, StateOp
+from ttc.dialects.core.ir.entries import INPUT_COUNT, entry_functions, ports
+from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.spec import Spec, spec_of, tensor_type
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows, keeps_samples, repeated_values
+from ttc.passes.nn_to_tile.carriers import Carriers
+from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
 from ttc.passes.tile_to_netlist.layouts import divisors
 
 WEIGHTS_SHARE = 0.8
@@ -77,12 +77,12 @@ class StreamBatch(Pass):
         if unit.target.is_host:
             return
         rows = RepeatedRows(unit)
-        batches = [Batch.of(function, rows) for function in entry_functions(unit.module) if INPUT_COUNT not in function.attributes]
+        batches = [Carriers.of(function, rows.has) for function in entry_functions(unit.module) if INPUT_COUNT not in function.attributes]
         replicas = self._replicas(batches, unit, rewriter)
         for batch in batches:
             self._stream(batch, rows, rewriter, replicas)
 
-    def _replicas(self, batches: list[Batch], unit: Unit, rewriter: Rewriter) -> int:
+    def _replicas(self, batches: list[Carriers], unit: Unit, rewriter: Rewriter) -> int:
         """Return how many replicas divide the batches of all programs, which share memory."""
         if self.chips == 1:
             return 1
@@ -93,28 +93,33 @@ class StreamBatch(Pass):
             if count < most:
                 rewriter.missed(batch.function, f"chips have no room for the weights of {most} replicas: there are {count}")
             elif count == 1:
-                reason = batch.reason or (f"a batch of {batch.size}" if batch.carried else "a batch of one")
+                reason = batch.reason or (f"a batch of {batch.size}" if batch.size > 1 else "a batch of one")
                 rewriter.missed(batch.function, f"{self.chips} chips compute no parts of the batch: {reason}")
             if count > 1 and not rewriter.allow("divide-batch", batch.function):
                 return 1
         return count
 
-    def _stream(self, batch: Batch, rows: RepeatedRows, rewriter: Rewriter, replicas: int) -> None:
-        function, carried, size = batch.function, batch.carried, batch.size
-        if not carried:
+    def _stream(self, batch: Carriers, rows: RepeatedRows, rewriter: Rewriter, replicas: int) -> None:
+        function, size = batch.function, batch.size
+        if size == 1:
             return
         if batch.reason is not None:
             rewriter.missed(function, f"the batch of {size} is not streamed: {batch.reason}")
             return
         each = size // replicas
         asked = self.samples if self.samples is not None and each % self.samples == 0 else None
-        samples = asked or microbatch(size, [spec_of(v.type) for v in carried if not isinstance(v.owner, LeafOp)], each)
-        if samples == size or not rewriter.allow("stream-batch", function, required=replicas > 1):
+        samples = asked or microbatch(
+            size, [(spec_of(v.type), at) for v, at in batch.axes.items() if not isinstance(v.owner, LeafOp)], each
+        )
+        if samples == size:
+            rewriter.missed(function, f"the batch of {size} is one microbatch: smaller ones fill less of their tiles, or of the cores")
             return
-        for leaf in [v.owner for v in carried if isinstance(v.owner, LeafOp)]:
-            key = rows.cut(leaf, size // samples)
+        if not rewriter.allow("stream-batch", function, required=replicas > 1):
+            return
+        for leaf, at in batch.leaves:
+            key = rows.cut(leaf, at, size // samples)
             rewriter.applied(function, f"a constant holds the same rows for each of {size} samples: '{key}' those of {samples}")
-        resize_batch(function, carried, size, samples)
+        resize_batch(batch, samples)
         if replicas > 1:
             function.attributes["ttc.replicas"] = attribute(replicas)
             function.attributes[INPUT_COUNT] = attribute(each // samples)
@@ -126,9 +131,9 @@ class StreamBatch(Pass):
         rewriter.applied(function, f"a batch of {each} is streamed as {each // samples} microbatches of {samples}", samples=samples)
 
 
-def independent(batches: Sequence[Batch]) -> int:
+def independent(batches: Sequence[Carriers]) -> int:
     """Return a number that divides the batches of all programs, the largest one; 1 if samples of one may depend on each other."""
-    whole = all(batch.carried and batch.reason is None for batch in batches)
+    whole = all(batch.is_divisible for batch in batches)
     return gcd(*(batch.size for batch in batches)) if whole and batches else 1
 
 
@@ -156,119 +161,54 @@ def weight_bytes(unit: Unit, format: str | None) -> int:
     return sum(found.values())
 
 
-@record(frozen=False)
-class Batch:
-    """A program, the values that carry its batch, why its samples may depend on others, and how many they are."""
-
-    function: func.FuncOp
-    carried: set[SSAValue]
-    reason: str | None
-    size: int
-
-    @staticmethod
-    def of(function: func.FuncOp, rows: RepeatedRows) -> Batch:
-        """Return the batch of a program."""
-        carried, reason = batch_carriers(function, rows.has)
-        return Batch(function, carried, reason, spec_of(function.body.block.args[0].type).shape[0] if carried else 1)
-
-
-def batch_carriers(function: func.FuncOp, repeats: Callable[[LeafOp, int], bool] | None = None) -> tuple[set[SSAValue], str | None]:
-    """Return the values that carry the batch of a function, the first dimension of its first input, and why samples may depend on others.
-
-    Nothing carries a batch of one.
-
-    Args:
-        repeats: whether a constant has the same rows for each of so many samples; where an op asks for rows of each sample, it then is
-            among the values, as what a model expands to the batch is.  None: neither ever carries the batch.
-    """
-    block = function.body.block
-    shapes = [spec_of(a.type).shape for a in block.args]
-    size = shapes[0][0] if shapes and shapes[0] else 1
-    if size <= 1:
-        return set(), None
-    given: set[SSAValue] = {a for a, shape in zip(block.args, shapes, strict=True) if a.uses and shape and shape[0] == size}
-    rows = {} if repeats is None else repeated_values(function, size, repeats)
-    while True:
-        carried = set(given)
-        op, reason = _carry(function, carried, size)
-        wanted = set() if op is None else set().union(*(rows.get(v, set()) for v in op.operands)) - given
-        if not wanted:
-            return carried, reason or _empty(carried)
-        given |= wanted
-
-
-def _carry(function: func.FuncOp, carried: set[SSAValue], size: int) -> tuple[Operation | None, str | None]:
-    """Add every value that carries the batch to `carried`; returns the op at which samples may depend on others, and the reason."""
-    for op in function.body.block.ops:
-        if isinstance(op, StateOp):
-            return op, "it reads a state"
-        if isinstance(op, func.ReturnOp):
-            return (None, None) if all(v in carried for v in op.operands) else (op, "a result does not carry the batch")
-        if isinstance(op, NNOp) and any(v in carried for v in op.named_operands()):
-            if not keeps_samples(op, carried, size):
-                return op, f"{op.name} may mix samples"
-            carried.update(op.results)
-    return None, None
-
-
-def _empty(carried: set[SSAValue]) -> str | None:
-    """Return the reason if a value has no elements: how many samples it holds would not show."""
-    return "a tensor has no elements" if any(0 in spec_of(v.type).shape for v in carried) else None
-
-
-def microbatch(size: int, specs: list[Spec], each: int | None = None) -> int:
+def microbatch(size: int, values: Sequence[tuple[Spec, BatchAxis]], each: int | None = None) -> int:
     """Return the samples of a microbatch: the smallest divisor of the batch that wastes little tile padding, and has rows enough for many
     cores.
 
-    each: samples of a replica, which are divided instead of the whole batch, if there are replicas.
+    Args:
+        size: of the batch.
+        values: that carry it, each with the place.
+        each: samples of a replica, which are divided instead of the whole batch, if there are replicas.
     """
     samples = divisors(each or size)[::-1]
-    cost = {m: sum(_padded_tiles(spec, size, m) for spec in specs) / m for m in samples}
+    cost = {m: sum(_padded_tiles(at.resized(spec.shape, size, m), at) for spec, at in values) / m for m in samples}
     least = min(cost.values())
     frugal = [m for m in samples if cost[m] <= SLACK * least]
-    longest = max((spec.shape[1] * spec.shape[0] // size for spec in specs if spec.rank == SEQUENCES), default=SEQUENCE_ROWS)
+    sequences = [spec.shape[0] * spec.shape[1] // size for spec, at in values if spec.rank == SEQUENCES and at.axis < SEQUENCES - 1]
+    longest = max(sequences, default=SEQUENCE_ROWS)
     return next((m for m in frugal if m * longest >= SEQUENCE_ROWS), frugal[-1])
 
 
-def _padded_tiles(spec: Spec, size: int, samples: int) -> int:
-    *lead, cols = spec.shape if spec.rank > 1 else (*spec.shape, 1)
-    rows = samples
-    for index, dim in enumerate(lead):
-        rows = rows * dim // size if index == 0 else rows * dim
-    return -(-rows // 32) * -(-cols // 32)
+def _padded_tiles(shape: tuple[int, ...], at: BatchAxis) -> int:
+    """Return tiles of a value; where samples are rows of several matrices, each of these has tiles of its own."""
+    *lead, cols = shape if len(shape) > 1 else (*shape, 1)
+    *matrices, rows = lead if 0 < at.axis == len(lead) - 1 else [prod(lead)]
+    return prod(matrices) * -(-rows // 32) * -(-cols // 32)
 
 
-def resize_batch(function: func.FuncOp, carried: set[SSAValue], size: int, samples: int) -> None:
-    """Give every value that carries the batch its microbatch shape, by inferring all types anew; constants must have theirs before.
-
-    Args:
-        carried: the values, as `batch_carriers` finds them.
-        size, samples: of the batch and the microbatch.
-    """
+def resize_batch(batch: Carriers, samples: int) -> None:
+    """Give every value that carries the batch its microbatch shape, by inferring all types anew; constants must have theirs before."""
+    function, size = batch.function, batch.size
     arguments, results = ports(function)
-    streamed = [a in carried for a in function.body.block.args]
-    for argument in list(function.body.block.args):
-        if argument in carried:
+    given, last = list(function.body.block.args), function.body.block.last_op
+    places = [batch.axes.get(value) for value in given], [batch.axes.get(value) for value in (() if last is None else last.operands)]
+    for argument, at in zip(given, places[0], strict=True):
+        if at is not None:
             spec = spec_of(argument.type)
-            set_type(argument, tensor_type(Spec((spec.shape[0] * samples // size, *spec.shape[1:]), spec.dtype)))
+            set_type(argument, tensor_type(Spec(at.resized(spec.shape, size, samples), spec.dtype)))
     for op in list(function.body.block.ops):
-        if isinstance(op, LeafOp) or not isinstance(op, NNOp) or not any(r in carried for r in op.results):
-            continue
-        _rebuild(op, size, samples)
-    last = function.body.block.last_op
+        if isinstance(op, NNOp) and op in batch.steps:
+            _rebuild(op, batch.steps[op].attrs(op.plain_attrs(), size, samples))
     types = [v.type for v in last.operands] if last is not None else []
     function.function_type = FunctionType.from_lists([a.type for a in function.body.block.args], types)
-    function.arg_attrs = ArrayAttr([_streamed(p, s).attribute() for p, s in zip(arguments, streamed, strict=True)])
-    function.res_attrs = ArrayAttr([_streamed(p, streamed=True).attribute() for p in results])
+    function.arg_attrs, function.res_attrs = (
+        ArrayAttr([replace(port, streamed=at).attribute() for port, at in zip(named, at_, strict=True)])
+        for named, at_ in zip((arguments, results), places, strict=True)
+    )
     function.attributes[INPUT_COUNT] = attribute(size // samples)
 
 
-def _streamed(port: Port, streamed: bool) -> Port:
-    return replace(port, streamed=streamed)
-
-
-def _rebuild(op: NNOp, size: int, samples: int) -> None:
-    attrs: dict[str, Any] = op.rebatch(op.plain_attrs(), spec_of(op.results[0].type), size, samples)
+def _rebuild(op: NNOp, attrs: dict[str, Any]) -> None:
     new = type(op).build(*op.named_operands(), location=op.location, **attrs)
     block = op.parent
     if block is None:

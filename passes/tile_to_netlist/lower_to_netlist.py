@@ -11,6 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.attributes import plain
@@ -388,8 +389,9 @@ def _copy_what_is_not_computed(block: Block) -> None:
 def _argument(port: Port, queue: QueueOp, kind: str, count: int) -> Argument:
     """Return how the user sees a port: the shape of all microbatches together, in the source's dtype."""
     tensor = plain_type(queue.tensor)
-    shape = (tensor.shape[0] * count, *tensor.shape[1:]) if port.streamed else tensor.shape
+    at = port.streamed or OUTERMOST
+    shape = tensor.shape if port.streamed is None else at.resized(tensor.shape, 1, count)
     dtype = format_named(tensor.format).storage if port.dtype is None and tensor.layout == "rows" else port.dtype
     if dtype is None:
         raise Error("E0302", f"argument or result '{port.name}' has no dtype (ttc.dtype)")
-    return Argument(port.name, kind, queue.sym, shape, str(dtype), port.streamed, port.updates)  # pyright: ignore[reportArgumentType]
+    return Argument(port.name, kind, queue.sym, shape, str(dtype), port.streamed is not None, port.updates, axis=at.axis, runs=at.runs)  # pyright: ignore[reportArgumentType]

@@ -291,11 +291,11 @@ class _Run:
         return found, clock.end
 
     def samples(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> int:
-        """Samples of a call: the first dimension of what is streamed, or else of the first input; microbatches if no shape is known."""
+        """Samples of a call: those of what is streamed, or else rows of the first input; microbatches if no shape is known."""
         inputs = [argument for argument in self.program.arguments if argument.kind == "input" and argument.shape]
         streamed = [argument for argument in inputs if argument.streamed] or inputs
         if streamed:
-            return max(streamed[0].shape[0], 1)
+            return max(streamed[0].samples, 1)
         return max((epochs[use].input_count * times for use, (_, times) in zip(uses, self.groups, strict=True)), default=1)
 
     def transfers(self, epochs: Sequence[EpochCost], uses: Sequence[int]) -> tuple[float, float]:

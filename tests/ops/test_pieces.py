@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
+from ttc.dialects.core.batch_axis import BatchAxis
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import NNOp
@@ -121,6 +122,18 @@ def test_dynamic_dimensions() -> None:
     assert PadOp.infer(spec(-1, 4), **margin(2, "edge")) == spec(-1, 6)
 
 
+def test_batch_of_runs() -> None:
+    """Along the dimension of the batch, whole runs of samples are taken and joined: steps of sequences, folded before samples."""
+    x = np.arange(72, dtype=np.float32).reshape(12, 6)
+    four = BatchAxis(0, 4)
+    check_batch(SliceOp, [x], [four], part((3, 0), (6, 6), (1, 1)), 3, gives=BatchAxis(0, 2))
+    check_batch(SplitOp, [x], [four], {"axis": 0, "sizes": (6, 6)}, 3, gives=BatchAxis(0, 2))
+    check_batch(ConcatOp, [x[:3], x], [True, four], {"axis": 0}, 3, gives=BatchAxis(0, 5))
+    check_no_batch(SliceOp, [spec(12, 6)], [four], part((1, 0), (6, 6), (1, 1)), 3)
+    check_no_batch(SplitOp, [spec(12, 6)], [four], {"axis": 0, "sizes": (4, 8)}, 3)
+    check_no_batch(ConcatOp, [spec(12, 6), spec(12, 6)], [four, BatchAxis(0, 2)], {"axis": 0}, 3)
+
+
 def test_batch() -> None:
     x = np.arange(60, dtype=np.float32).reshape(6, 10)
     check_batch(SliceOp, [x], [True], part((0, 9), (6, 5), (1, -2)), 3)
@@ -130,6 +143,6 @@ def test_batch() -> None:
     check_no_batch(SliceOp, [spec(6, 4)], [True], part((0, 0), (3, 4), (1, 1)), 3)
     check_no_batch(SliceOp, [spec(6, 4)], [True], part((5, 0), (6, 4), (-1, 1)), 3)
     check_no_batch(ConcatOp, [spec(6, 4), spec(6, 4)], [True, False], {"axis": 1}, 6)
-    check_no_batch(ConcatOp, [spec(6, 4), spec(6, 4)], [True, True], {"axis": 0}, 6)
+    check_no_batch(ConcatOp, [spec(6, 4), spec(5, 4)], [True, BatchAxis(0)], {"axis": 0}, 6)
     check_no_batch(SplitOp, [spec(6, 4)], [True], {"axis": -2, "sizes": (3, 3)}, 3)
     check_no_batch(PadOp, [spec(6, 4)], [True], {"before": (1, 0), "after": (0, 0), "value": 0.0, "mode": "constant"}, 6)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ops.cases import check_batch, check_error, check_no_batch, check_op, spec
+from ttc.dialects.core.batch_axis import BatchAxis
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.nn.base import NNOp
@@ -96,10 +97,21 @@ def test_dynamic_dimensions() -> None:
     assert ShapeOfOp.infer(spec(-1, 4)) == spec(2, dtype="int64")
 
 
-@pytest.mark.parametrize("shape", [(6, 20), (120,), (3, 40), (12, 2, 5), (24, 5)])
+@pytest.mark.parametrize("shape", [(6, 20), (120,), (3, 40), (12, 2, 5), (24, 5), (1, 3, 40)])
 def test_batch_of_reshape(shape: tuple[int, ...]) -> None:
     x = np.arange(120, dtype=np.float32).reshape(6, 4, 5)
-    check_batch(ReshapeOp, [x], [True], {"shape": shape}, 3)
+    check_batch(ReshapeOp, [x], [True], {"shape": shape}, 3, gives=BatchAxis(shape.index(1) + 1 if 1 in shape else 0))
+
+
+def test_batch_that_reshape_folds() -> None:
+    """Heads before or behind the samples, one dimension or two: elements keep their order."""
+    x = np.arange(120, dtype=np.float32).reshape(4, 6, 5)
+    check_batch(ReshapeOp, [x], [BatchAxis(1)], {"shape": (24, 5)}, 3, gives=BatchAxis(0, 4))
+    check_batch(ReshapeOp, [x], [BatchAxis(1)], {"shape": (2, 12, 5)}, 6, gives=BatchAxis(1, 2))
+    check_batch(ReshapeOp, [x], [BatchAxis(0, 2)], {"shape": (2, 2, 30)}, 2, gives=BatchAxis(1))
+    check_batch(ReshapeOp, [x], [BatchAxis(2)], {"shape": (120,)}, 5, gives=BatchAxis(0, 24))
+    check_no_batch(ReshapeOp, [spec(4, 6, 5)], [BatchAxis(1)], {"shape": (8, 3, 5)}, 6)
+    check_no_batch(ReshapeOp, [spec(4, 6, 5)], [BatchAxis(1, 2)], {"shape": (4, 3, 10)}, 3)
 
 
 def test_batch() -> None:
@@ -107,11 +119,10 @@ def test_batch() -> None:
     check_batch(ExpandOp, [X[:, :1]], [True], {"shape": (3, 7, 5)}, 3)
     check_batch(ExpandOp, [X[:, :1]], [True], {"shape": (1, 7, 5)}, 3)
     check_batch(ExpandOp, [X[:, :1]], [True], {"shape": (7, 5)}, 3)
+    check_batch(ExpandOp, [X], [True], {"shape": (2, *X.shape)}, 3, gives=BatchAxis(1))
+    check_batch(TransposeOp, [X], [True], {"perm": (2, 0, 1)}, 3, gives=BatchAxis(1))
     check_batch(RepeatOp, [X], [True], {"repeats": (1, 2, 3)}, 3)
+    check_batch(RepeatOp, [X], [True], {"repeats": (2, 1, 1)}, 3, gives=BatchAxis(0, 2))
     check_no_batch(ReshapeOp, [spec(6, 4)], [True], {"shape": (4, 6)}, 3)
-    check_no_batch(ReshapeOp, [spec(6, 4)], [True], {"shape": (1, 24)}, 6)
-    check_no_batch(TransposeOp, [spec(6, 4)], [True], {"perm": (1, 0)}, 6)
-    check_no_batch(ExpandOp, [spec(1, 4)], [True], {"shape": (6, 4)}, 1)
-    check_no_batch(ExpandOp, [spec(6, 4)], [True], {"shape": (2, 6, 4)}, 6)
-    check_no_batch(RepeatOp, [spec(6, 4)], [True], {"repeats": (2, 1)}, 6)
+    check_no_batch(ExpandOp, [spec(1, 4)], [True], {"shape": (6, 4)}, 2)
     check_no_batch(ShapeOfOp, [spec(6, 4)], [True], {}, 6)

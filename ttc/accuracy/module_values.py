@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def input_specs(module: ModuleOp) -> dict[str, dict[str, InputSpec]]:
 
 def _input_spec(port: Port, spec: Spec, count: int) -> InputSpec:
     """Return what the user gives for an argument of a function that takes so many microbatches."""
-    shape = (spec.shape[0] * count, *spec.shape[1:]) if port.streamed else spec.shape
+    shape = spec.shape if port.streamed is None else port.streamed.resized(spec.shape, 1, count)
     return InputSpec(shape, port.dtype or spec.dtype)
 
 
@@ -150,7 +151,7 @@ def _together(port: Port, parts: Sequence[NDArray]) -> NDArray:
     """Return a result of several microbatches."""
     if port.summed:
         return sum(parts[1:], parts[0])
-    return np.concatenate(parts) if port.streamed and len(parts) > 1 else parts[-1]
+    return port.streamed.joined(parts) if port.streamed is not None and len(parts) > 1 else parts[-1]
 
 
 def _name(port: Port) -> str:
@@ -163,7 +164,9 @@ def _entries(port: Port, type_: TensorType, inputs: Mapping[str, NDArray]) -> li
         raise Error("E0801", f"there is no value for input '{port.name}'", hint=nearest(port.name, inputs))
     array, held = inputs[port.name], format_named(type_.format)
     value = held.round(format_of(array.dtype).unpack(array).astype(held.compute, copy=False))
-    return list(value.reshape(-1, *type_.shape)) if port.streamed else [value.reshape(type_.shape)]
+    if port.streamed is None:
+        return [value.reshape(type_.shape)]
+    return [part.reshape(type_.shape) for part in port.streamed.parts(value, value.size // prod(type_.shape))]
 
 
 # ---- stage netlist --------------------------------------------------------------------------------------------------------------

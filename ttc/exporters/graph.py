@@ -14,10 +14,10 @@ from xdsl.dialects import func
 from ttc.compiler.archived_source import archived_source, is_archive
 from ttc.compiler.driver import check_options, compile_path, compile_source
 from ttc.compiler.source import is_text, open_source
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.entries import entry_functions, module_attr, ports, programs_of_functions
-from ttc.dialects.core.ir.leaves import LeafOp
 from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
@@ -29,8 +29,9 @@ from ttc.passes.manager import run_passes
 from ttc.passes.nn.canonicalize import Canonicalize
 from ttc.passes.nn.consteval import Consteval
 from ttc.passes.nn.lower_recurrent import LowerRecurrent
+from ttc.passes.nn_to_tile.carriers import Carriers
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
-from ttc.passes.nn_to_tile.stream_batch import batch_carriers, resize_batch
+from ttc.passes.nn_to_tile.stream_batch import resize_batch
 
 ROWS_FIRST = "nn:fuse-bias@2"
 """The pass before which compilation stops for formats whose convolutions have channels first: `channels-last`."""
@@ -124,16 +125,17 @@ def divided_graph_of(path: Path, options: CompileOptions, chips: int, program: s
     # constants that a model expands to the batch, such as masks, are divided as constants are
     run_passes((Consteval(any_size=True), Canonicalize()), unit)
     whole, rows = _graph(unit, function), RepeatedRows(unit)
-    carried, reason = batch_carriers(function, rows.has)
-    size = whole.function.inputs[0].shape[0] if carried else 1
+    batch = Carriers.of(function, rows.has)
+    size = batch.size
     if size % chips or size < chips:
         raise Error("E0101", f"{chips} chips cannot divide a batch of {size}", hint="give one that they divide by --batch or --shape")
-    if reason is not None:
-        raise Error("E0503", f"the batch cannot be divided over {chips} chips: {reason}")
-    for value in carried:
-        if isinstance(value.owner, LeafOp):
-            rows.cut(value.owner, chips)
-    resize_batch(function, carried, size, size // chips)
+    if batch.reason is not None:
+        raise Error("E0503", f"the batch cannot be divided over {chips} chips: {batch.reason}")
+    if any(at != OUTERMOST for at in batch.at_ends):
+        raise Error("E0503", f"the batch cannot be divided over {chips} chips: it is not the first dimension of all inputs and results")
+    for leaf, at in batch.leaves:
+        rows.cut(leaf, at, chips)
+    resize_batch(batch, size // chips)
     return whole, _graph(unit, function)
 
 

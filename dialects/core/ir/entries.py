@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects import builtin, func
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from ttc.dialects.core.batch_axis import OUTERMOST, BatchAxis
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.attributes import attribute, plain
 from ttc.dialects.core.ir.locations import named_location
@@ -33,14 +34,14 @@ class Port:
         name: as the source calls it.
         updates: for a result, the parameter or state whose new value it is.
         dtype: dtype the user sees; None: that of the value.
-        streamed: whether the user's array holds many microbatches along dimension 0, of which the value is one.
+        streamed: where the user's array holds many microbatches, of which the value is one; None: it is the value itself.
         summed: for a result, whether it is the sum of what all microbatches give.
     """
 
     name: str
     updates: str | None = None
     dtype: np.dtype | None = None
-    streamed: bool = False
+    streamed: BatchAxis | None = None
     summed: bool = False
 
     @lru_cache(maxsize=MAX_PORTS)  # noqa: B019 - ports are small, and the same ones come up in every pass
@@ -51,8 +52,9 @@ class Port:
             entries["ttc.updates"] = builtin.StringAttr(self.updates)
         if self.dtype is not None:
             entries["ttc.dtype"] = element_type(self.dtype)
-        if self.streamed:
-            entries["ttc.streamed"] = builtin.UnitAttr()
+        if self.streamed is not None:
+            at = self.streamed
+            entries["ttc.streamed"] = builtin.UnitAttr() if at == OUTERMOST else attribute((at.axis, at.runs))
         if self.summed:
             entries["ttc.summed"] = builtin.UnitAttr()
         made = builtin.DictionaryAttr(entries)
@@ -70,7 +72,20 @@ class Port:
         data = {k: plain(v) for k, v in entry.data.items()}
         if not isinstance(data.get("ttc.name"), str):
             raise Error("E0302", "an argument or result of an entry function lacks ttc.name")
-        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), "ttc.streamed" in data, "ttc.summed" in data)
+        return Port(data["ttc.name"], data.get("ttc.updates"), data.get("ttc.dtype"), _batch_axis(data), "ttc.summed" in data)
+
+
+def _batch_axis(data: Mapping[str, Any]) -> BatchAxis | None:
+    """Return what `ttc.streamed` says.  Raises E0302 unless it is a mark, or a dimension and the runs in it."""
+    if "ttc.streamed" not in data:
+        return None
+    match data["ttc.streamed"]:
+        case (int() as axis, int() as runs) if axis >= 0 < runs:
+            return BatchAxis(axis, runs)
+        case builtin.UnitAttr() | True | None:
+            return OUTERMOST
+        case found:
+            raise Error("E0302", f"ttc.streamed is a mark, or a dimension and its runs of samples, not {found}")
 
 
 _PORTS: dict[int, tuple[builtin.DictionaryAttr, Port]] = {}

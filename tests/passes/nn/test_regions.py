@@ -104,4 +104,6 @@ def test_every_pass_keeps_what_they_give() -> None:
 def test_a_batch_that_goes_through_a_loop_is_not_streamed() -> None:
     unit = unit_of("n150")
     rewriter = apply(StreamBatch(), unit)
-    assert [r.message for r in rewriter.report.remarks] == ["the batch of 2 is not streamed: nn.loop may mix samples"]
+    assert [r.message for r in rewriter.report.remarks] == [
+        "the batch of 2 is not streamed: nn.loop may mix samples: its body is not looked into"
+    ]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.passes.tiles import Outcome, apply, check_numbers, docstring, parse, same
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.entries import Port, entry_functions, ports
 from ttc.dialects.core.ir.locations import source_names
@@ -353,7 +354,7 @@ def test_states_stay_states_and_derived_tensors_stay_nn() -> None:
     assert [op.name for op in derived.walk()] == ["func.func", "ttc.param", "nn.neg", "func.return"]
     (function,) = entry_functions(module)
     dtype = np.dtype(np.float32)
-    assert ports(function) == ([Port("x", None, dtype, True)], [Port("n", "count", dtype)])
+    assert ports(function) == ([Port("x", None, dtype, OUTERMOST)], [Port("n", "count", dtype)])
     assert "ttc.input_count" in function.attributes
 
 

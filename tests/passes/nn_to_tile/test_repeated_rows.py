@@ -9,6 +9,7 @@ import pytest
 
 import ttc
 from tests.passes.module_pairs import parse_unit
+from ttc.dialects.core.batch_axis import OUTERMOST
 from ttc.dialects.core.ir.entries import derived_functions, entry_functions, ports
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp
 from ttc.dialects.core.ir.spec import spec_of
@@ -16,8 +17,9 @@ from ttc.dialects.core.ir.to_plain import plain_block
 from ttc.dialects.core.plain.interpret import run
 from ttc.passes.base import Unit
 from ttc.passes.manager import run_pass
+from ttc.passes.nn_to_tile.carriers import Carriers
 from ttc.passes.nn_to_tile.repeated_rows import RepeatedRows
-from ttc.passes.nn_to_tile.stream_batch import StreamBatch, batch_carriers
+from ttc.passes.nn_to_tile.stream_batch import StreamBatch
 
 ROW = np.arange(64, dtype=np.float32).reshape(1, 1, 64)
 SAME = np.repeat(ROW, 4, axis=0)
@@ -52,21 +54,21 @@ def test_rows_that_are_equal_for_good() -> None:
     other[3, 0, 5] = 7.5
     for kind in (CONSTANT, PARAMETER):
         unit = unit_of(kind, SAME)
-        assert RepeatedRows(unit).has(leaf_of(unit), 4)
+        assert RepeatedRows(unit).has(leaf_of(unit), OUTERMOST, 4)
         unit = unit_of(kind, other)
-        assert not RepeatedRows(unit).has(leaf_of(unit), 4)
+        assert not RepeatedRows(unit).has(leaf_of(unit), OUTERMOST, 4)
 
 
 def test_what_can_change_is_not_repeated() -> None:
     unit = unit_of(STATE, SAME)
-    assert not RepeatedRows(unit).has(leaf_of(unit), 4)
+    assert not RepeatedRows(unit).has(leaf_of(unit), OUTERMOST, 4)
     updating = """func.func @forward(%x: tensor<4x1x64xf32> {ttc.name = "x"}) -> (tensor<4x1x64xf32> {ttc.name = "y", ttc.updates = "w"}) {
       %w = ttc.param() {sym = "w", value = #ttc.weight<"w", tensor<4x1x64xf32>>} : () -> tensor<4x1x64xf32>
       %y = nn.add(%w, %x) : (tensor<4x1x64xf32>, tensor<4x1x64xf32>) -> tensor<4x1x64xf32>
       func.return %y : tensor<4x1x64xf32> }"""
     unit = parse_unit(updating)
     unit.weights.add_array("w", SAME)
-    assert not RepeatedRows(unit).has(leaf_of(unit), 4)
+    assert not RepeatedRows(unit).has(leaf_of(unit), OUTERMOST, 4)
 
 
 def derived(expression: str) -> Unit:
@@ -89,9 +91,9 @@ WHOLE = """%p = ttc.param() {sym = "tokens", value = #ttc.weight<"tokens", tenso
 
 def test_an_expression_repeats_rows_whatever_its_parameters_are() -> None:
     unit = derived(EXPANDED)
-    assert RepeatedRows(unit).has(leaf_of(unit), 4)
+    assert RepeatedRows(unit).has(leaf_of(unit), OUTERMOST, 4)
     unit = derived(WHOLE)  # equal as they are; with other parameters they need not be
-    assert not RepeatedRows(unit).has(leaf_of(unit), 4)
+    assert not RepeatedRows(unit).has(leaf_of(unit), OUTERMOST, 4)
 
 
 def test_a_derived_tensor_is_cut_by_an_expression() -> None:
@@ -113,7 +115,7 @@ def test_a_constant_is_cut_to_the_microbatch(kind: str) -> None:
     assert spec_of(leaf.result.type).shape == (1, 1, 64)
     np.testing.assert_array_equal(leaf.array(unit.weights), ROW)
     (function,) = entry_functions(unit.module)
-    assert [port.streamed for port in ports(function)[0]] == [True]
+    assert [port.streamed for port in ports(function)[0]] == [OUTERMOST]
     assert [r.message for r in report.remarks] == [
         f"a constant holds the same rows for each of 4 samples: '{leaf.key}' those of 1",
         "a batch of 4 is streamed as 4 microbatches of 1",
@@ -157,6 +159,6 @@ def test_rows_that_are_expanded_from_as_many_elements(shape: str) -> None:
     unit = parse_unit(text)
     unit.weights.add_array("w", np.arange(64, dtype=np.float32).reshape([int(size) for size in shape.split("x")]))
     (function,) = entry_functions(unit.module)
-    carried, reason = batch_carriers(function, RepeatedRows(unit).has)
-    assert reason is None
-    assert len(carried) == 3
+    found = Carriers.of(function, RepeatedRows(unit).has)
+    assert found.reason is None
+    assert len(found.axes) == 3

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.passes.module_pairs import check_pair, parse_unit
+from ttc.dialects.core.batch_axis import OUTERMOST, BatchAxis
 from ttc.dialects.core.ir.adapter import print_op
 from ttc.dialects.core.ir.attributes import plain
 from ttc.dialects.core.ir.entries import entry_functions, ports
@@ -34,15 +35,20 @@ def test_host_keeps_the_whole_batch() -> None:
     assert spec_of(function.body.block.args[0].type).shape == (64, 10)
 
 
+def outermost(*specs: Spec) -> list[tuple[Spec, BatchAxis]]:
+    """Values that carry the batch in their first dimension."""
+    return [(spec, OUTERMOST) for spec in specs]
+
+
 def test_microbatches_fill_tiles() -> None:
-    assert microbatch(128, [Spec((128, 784), F32)]) == 32
-    assert microbatch(8, [Spec((8, 56, 56, 64), F32)]) == 1
-    assert microbatch(48, [Spec((48, 100), F32)]) == 24
-    assert microbatch(8, [Spec((8, 64, 768), F32), Spec((8, 12, 64, 64), F32)]) == 2  # short sequences go together
-    assert microbatch(8, [Spec((8, 128, 768), F32)]) == 1
-    assert microbatch(4, [Spec((4, 8, 32), F32)]) == 4
-    assert microbatch(4, [Spec((4, 10), F32)]) == 4
-    assert microbatch(99_999_999_999, [Spec((99_999_999_999, 4), F32)]) == 21_649  # of which not every number below is tried
+    assert microbatch(128, outermost(Spec((128, 784), F32))) == 32
+    assert microbatch(8, outermost(Spec((8, 56, 56, 64), F32))) == 1
+    assert microbatch(48, outermost(Spec((48, 100), F32))) == 24
+    assert microbatch(8, outermost(Spec((8, 64, 768), F32), Spec((8, 12, 64, 64), F32))) == 2  # short sequences go together
+    assert microbatch(8, outermost(Spec((8, 128, 768), F32))) == 1
+    assert microbatch(4, outermost(Spec((4, 8, 32), F32))) == 4
+    assert microbatch(4, outermost(Spec((4, 10), F32))) == 4
+    assert microbatch(99_999_999_999, outermost(Spec((99_999_999_999, 4), F32))) == 21_649  # of which not every number below is tried
 
 
 def test_a_reduction_over_the_batch_stops_it() -> None:
@@ -70,7 +76,7 @@ def test_an_argument_that_nothing_reads_is_not_streamed() -> None:
     unit = parse_unit(text)
     run_pass(StreamBatch(), unit)
     (function,) = entry_functions(unit.module)
-    assert [port.streamed for port in ports(function)[0]] == [True, False]
+    assert [port.streamed for port in ports(function)[0]] == [OUTERMOST, None]
     assert [spec_of(a.type).shape for a in function.body.block.args] == [(32, 10), (64, 10)]
 
 

@@ -11,10 +11,12 @@ import pytest
 
 from ttc.accuracy.module_values import drawn_inputs, evaluate
 from ttc.compiler.driver import compile_path
+from ttc.dialects.core.batch_axis import BatchAxis
 from ttc.dialects.core.errors import Error
 from ttc.instruments.numerics import NumericCheck
 from ttc.options import CompileOptions, resolve
 from ttc.passes.base import Unit
+from ttc.runtime.executor import Executor
 from ttc.settings.train_options import TrainOptions
 
 STOPS = ("import", "nn:canonicalize", "nn", "tile", "netlist:lower-to-netlist", "netlist:balance", "netlist:size-queues", "netlist")
@@ -26,8 +28,6 @@ def test_all_stages_agree_with_the_archive(small_onnx: Path) -> None:
     inputs = drawn_inputs(first.module, 3)
     assert inputs["forward"]["x"].shape[0] == 64
     whole = compile_path(small_onnx, resolve(CompileOptions, fields))
-    from ttc.runtime.executor import Executor
-
     with Executor(whole.program()) as executor:
         expected = executor.run(inputs["forward"])
     for stop in STOPS:
@@ -36,6 +36,38 @@ def test_all_stages_agree_with_the_archive(small_onnx: Path) -> None:
         assert list(found) == list(expected)
         for name, value in expected.items():
             np.testing.assert_allclose(found[name].reshape(value.shape), value, rtol=1e-4, atol=1e-5, err_msg=stop)
+
+
+def test_time_first_at_every_stage(tmp_path: Path) -> None:
+    """Microbatches are parts of the second dimension of the input, and stand behind steps in the first one of a result."""
+    nodes = [onnx.helper.make_node("CumSum", ["x", "first"], ["y"]), onnx.helper.make_node("Reshape", ["y", "shape"], ["z"])]
+    shapes = {"x": [3, 128, 8], "y": [3, 128, 8], "z": [384, 8]}
+    ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    weights = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in {"first": 0, "shape": [384, 8]}.items()]
+    graph = onnx.helper.make_graph(nodes, "sums", ports[:1], ports[1:], weights)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10), tmp_path / "sums.onnx")
+    x = np.random.default_rng(sum(b"time first")).standard_normal((3, 128, 8), np.float32)
+    for stop in STOPS:
+        unit = compile_path(tmp_path / "sums.onnx", resolve(CompileOptions, {"target": "n150", "to": stop})).unit
+        found = evaluate(unit, {"forward": {"x": x}})["forward"]
+        np.testing.assert_allclose(found["y"], x.cumsum(0), rtol=1e-4, atol=1e-5, err_msg=stop)
+        np.testing.assert_allclose(found["z"], x.cumsum(0).reshape(384, 8), rtol=1e-4, atol=1e-5, err_msg=stop)
+    whole = compile_path(tmp_path / "sums.onnx", resolve(CompileOptions, {"target": "n150"}))
+    assert whole.package is not None
+    program = whole.package.netlist.programs["forward"]
+    assert [(port.batch, port.samples) for port in (*program.arguments, *program.results)] == [
+        (BatchAxis(1), 128),
+        (BatchAxis(1), 128),
+        (BatchAxis(0, 3), 128),
+    ]
+    text = tmp_path / "sums.mlir"
+    text.write_text(compile_path(tmp_path / "sums.onnx", resolve(CompileOptions, {"target": "n150", "to": "netlist"})).text())
+    resumed = compile_path(text, resolve(CompileOptions, {"weights": str(tmp_path / "sums.onnx")}))
+    assert resumed.package is not None
+    assert resumed.package.netlist == whole.package.netlist
+    with Executor(whole.program()) as executor:
+        assert {graph.input_count for graph in whole.package.netlist.graphs.values()} == {2}
+        np.testing.assert_allclose(executor.run({"x": x})["z"], x.cumsum(0).reshape(384, 8), rtol=1e-4, atol=1e-5)
 
 
 def test_inputs_are_the_same_for_the_same_seed(small_onnx: Path) -> None:

@@ -106,6 +106,28 @@ def test_samples_that_depend_on_each_other_are_not_padded(tmp_path: Path) -> Non
         assert executor.run({"x": normal(8, 4)})["y"].shape == (8, 4)
 
 
+def test_a_batch_in_the_second_dimension_is_padded(tmp_path: Path) -> None:
+    """Sums over steps, which come first: each sample has its own, and the last ones are without the steps."""
+    nodes = [
+        helper.make_node("CumSum", ["x", "first"], ["y"]),
+        helper.make_node("ReduceSum", ["x", "firsts"], ["last"], keepdims=0),
+    ]
+    weights = {"first": np.array(0), "firsts": np.array([0])}
+    model = model_of(nodes, {"x": normal(3, 2, 8)}, ["y", "last"], weights)
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "n"
+    onnx.save(model, tmp_path / "m.onnx")
+    shapes = [{"x": (3, 2, 8)}, {"x": (3, 5, 8)}]
+    program = ttc.compile(tmp_path / "m.onnx", target="host", shapes=shapes)
+    assert program.description.independent_batches == (("forward", ("x",)), ("forward_3x5x8", ("x",)))
+    assert program.description.batch_axes == tuple((name, (("x", 1), ("y", 1))) for name in ("forward", "forward_3x5x8"))
+    x = normal(3, 4, 8)
+    program.save(tmp_path / "m.tti")
+    with ttc.load(tmp_path / "m.tti") as executor:
+        found = executor.run({"x": x}, pad_batch=True)
+    np.testing.assert_allclose(found["y"], x.cumsum(0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["last"], x.sum(0), rtol=1e-5, atol=1e-5)
+
+
 def test_shapes_of_images_and_of_torch_modules(tmp_path: Path) -> None:
     model = model_of([helper.make_node("GlobalAveragePool", ["x"], ["y"])], {"x": normal(1, 3, 8, 8)}, ["y"])
     for axis, name in ((2, "h"), (3, "w")):
@@ -138,6 +160,8 @@ def test_a_manifest_that_names_no_batch_of_a_program_is_refused(network: Path) -
     document = json.loads(manifest_to_json(make_manifest(package.description, package.netlist, {}, {})))
     assert document["independent_batches"] == [["forward", ["x"]], ["forward_8", ["x"]]]
     assert document["options"]["batch"] == "2,8"
+    for axes in ([["backward", [["x", 1]]]], [["forward", [["x", 2]]]], [["forward", [["z", 0]]]], [["forward", [["y", -1]]]]):
+        assert code(manifest_from_json, json.dumps({**document, "batch_axes": axes}).encode()) == "E0703"
     for rows in ([["backward", ["x"]]], [["forward", []]], [["forward", ["z"]]]):
         assert code(manifest_from_json, json.dumps({**document, "independent_batches": rows}).encode()) == "E0703"
 
