@@ -11,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ttc.compiler.training_keywords import gradient_checks, in_mode, training_of
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.garbage import uncollected
 from ttc.loading import load as load
 from ttc.loading import options_for
 from ttc.options import CompileOptions, DebugOptions, resolve
@@ -67,11 +68,25 @@ def compile(
     if is_file(path_or_module) and example_inputs is not None:
         fields = {**_examples(example_inputs), **fields}
     chosen = _for_programs(options, fields, trained)
-    with in_mode(path_or_module, mode):
-        source = _source(path_or_module, example_inputs, dynamic_shapes, chosen)
+    with uncollected() as collect:
+        program = _program((path_or_module, example_inputs, dynamic_shapes), mode, chosen, watchers, collect)
+        collect()
+    return program
+
+
+def _program(
+    model: tuple[Any, Any, Any], mode: bool | None, options: CompileOptions, watchers: Sequence[Instrument], collect: Callable[[], None]
+) -> Program:
+    """Import a model in a mode and compile it; when this returns only the program is left of it, for a collection to free the rest.
+
+    model: as `_source` takes it, with its example inputs and dynamic shapes.
+    """
     from ttc.compiler.driver import compile_source
 
-    return compile_source(source, chosen, watchers).program()
+    with in_mode(model[0], mode):
+        source = _source(*model, options)
+    collect()
+    return compile_source(source, options, watchers).program()
 
 
 def source_of(model: object, example_inputs: Examples | None, **option_fields: Any) -> Source:

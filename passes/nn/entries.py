@@ -182,8 +182,8 @@ class States:
 
 
 def _filled(spec: Spec, start: float) -> NDArray[Any]:
-    """Return a tensor of one number; memory of zeros is not touched."""
-    return np.zeros(spec.shape, spec.dtype) if start == 0 else np.full(spec.shape, start, spec.dtype)
+    """Return a tensor of one number, which takes the memory of one element."""
+    return np.broadcast_to(np.array(start, spec.dtype), spec.shape)
 
 
 def parameters_of(entry: OpenEntry) -> dict[str, ParamOp]:

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import format_named
 from ttc.runtime.machine.rings import Entries, Undo, check_entry
-
-ALIGNMENT = 64
-"""The alignment of the memory of variables, in bytes: a cache line."""
+from ttc.runtime.pages import aligned_bytes
 
 
 class OneEntry:
@@ -77,7 +75,7 @@ class Ram(OneEntry):
 
 
 class Variable(OneEntry):
-    """A state or parameter in memory of its session's own, aligned to ALIGNMENT.
+    """A state or parameter in memory of its session's own, aligned to a cache line.
 
     A run either gets the memory itself to write to (`value`, from plans that change nothing where they fail), or assigns another value,
     which goes to a second buffer and takes the first one's place, so that it can be taken back.
@@ -164,14 +162,13 @@ def owned(value: NDArray) -> NDArray:
 
 def _aligned(like: NDArray) -> NDArray:
     """Zeros in aligned memory of their own, of an array's shape and dtype."""
-    size = prod(like.shape) * like.dtype.itemsize
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(like.dtype).reshape(like.shape)
+    return aligned_bytes(prod(like.shape) * like.dtype.itemsize).view(like.dtype).reshape(like.shape)
 
 
 def _is_zero(value: NDArray) -> bool:
     """Return whether all bits are 0; -0.0 is not."""
+    if not any(value.strides):  # one number for all elements
+        value = value[(slice(0, 1),) * value.ndim]
     flat = np.ascontiguousarray(value).reshape(-1)
     whole = flat.nbytes % 8 == 0
     return not flat.view(np.uint64 if whole else np.uint8).any()

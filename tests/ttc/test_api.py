@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.ir import Operation
 
 import ttc
 from ttc.api import compile, load
@@ -40,6 +42,19 @@ def test_names() -> None:
         assert getattr(ttc, name).__name__ == name
     with pytest.raises(AttributeError, match="module 'ttc' has no attribute 'lod'"):
         ttc.lod  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_nothing_of_the_ir_is_left_when_the_program_is_there(small_onnx: Path) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        before = {id(x) for x in gc.get_objects() if isinstance(x, Operation)}
+        program = compile(small_onnx, batch=2)
+        left = [x for x in gc.get_objects() if isinstance(x, Operation) and id(x) not in before]
+    finally:
+        gc.enable()
+    assert program.netlist.graphs
+    assert left == []
 
 
 @pytest.mark.parametrize("target", ["n150", "host"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -147,11 +147,11 @@ def _compiled(
         watchers.append(text)
     if source.stage == "import" and options.probe:
         add_probes(unit.module, options.probe)
-    with uncollected():
+    with uncollected() as collect:
         _begin(source, unit, watchers)
-        _run(unit, source.stage, options, watchers)
-    texts = {NN_TEXT: text.text} if text is not None and text.text else {}
-    package = emit(unit, __version__, texts) if stopped == "tti" else None
+        _run(unit, source.stage, options, watchers, collect)
+        texts = {NN_TEXT: text.text} if text is not None and text.text else {}
+        package = emit(unit, __version__, texts) if stopped == "tti" else None
     if package is not None:
         _end_stage("tti", unit, watchers)
     for watcher in watchers:
@@ -211,7 +211,7 @@ def _begin(source: Source, unit: Unit, watchers: Sequence[Instrument]) -> None:
     _end_stage(source.stage, unit, watchers)
 
 
-def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument]) -> None:
+def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Instrument], collect: Callable[[], None]) -> None:
     wanted = PipelineSettings(
         format=options.storage_format,
         precision=options.precision,
@@ -239,6 +239,7 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
             passes = stages(unit.target, replace(wanted, samples=best_microbatch(unit, wanted)))
         end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None
         run_stage(stage, passes[stage], unit, watchers, end)
+        collect()
 
 
 def _place_of(name: str, passes: Sequence[Pass], stage: str) -> int:

@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.programs import Step, executors, tensor
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.result_memory import LARGE_BYTES, ResultMemory, has_own_memory
 from ttc.runtime.executor import Executor
+from ttc.runtime.pages import aligned_bytes
 
 FLOAT = np.dtype(np.float32)
 LARGE = LARGE_BYTES // 4

@@ -10,7 +10,12 @@ import pytest
 
 from tests.runtime.machine.test_rings import entry, queue
 from ttc.dialects.core.errors import Error
-from ttc.runtime.machine.variables import ALIGNMENT, Ram, Variable, owned
+from ttc.runtime.machine.variables import Ram, Variable, owned
+from ttc.runtime.pages import ALIGNMENT
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def variable() -> Variable:
@@ -96,3 +101,19 @@ def test_zeros_take_no_memory_before_they_are_written():
     assert resident() - before < size // 4
     copy[:] = 1
     assert resident() - before > size // 2
+
+
+def test_zeros_take_no_memory_until_somebody_writes_to_them():
+    zeros = np.broadcast_to(np.zeros((), np.float32), (16, 1 << 20))
+    before = resident_bytes()
+    variables = [Variable("v", "Float32", zeros) for _ in range(4)]
+    assert resident_bytes() - before < 1 << 24
+    assert not any(variable.value[::7, ::4096].any() for variable in variables)
+    variables[0].value[...] = 1
+    assert resident_bytes() - before > 1 << 25
+
+
+def test_one_number_for_all_elements_is_copied_as_any_value():
+    found = owned(np.broadcast_to(np.float32(-0.0), (2, 3)))
+    assert np.signbit(found).all()
+    assert owned(np.broadcast_to(np.int16(0), (2, 3))).tolist() == [[0] * 3] * 2

@@ -16,7 +16,7 @@ from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, panel_bytes
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.words import words_of
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
+from ttc.runtime.pages import aligned_bytes
 
 _ROWS, _DEPTH, _COLUMNS = 2 * BLOCK + 9, 64, PANEL + 5
 

@@ -6,8 +6,8 @@ from ttc.runtime.engines.native.codegen.code import Code
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.planning.arena import Arena
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import ConstantJobs
+from ttc.runtime.pages import aligned_bytes
 from ttc.runtime.tensors import Constants
 
 

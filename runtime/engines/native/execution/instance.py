@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Place, PlanBuffer
 from ttc.runtime.engines.native.kernels import threads_code
 from ttc.runtime.engines.native.planning.arena import Arena
-from ttc.runtime.engines.native.planning.memory import aligned_bytes, aligned_words
 from ttc.runtime.engines.native.planning.template import Template
 from ttc.runtime.metrics import gauge
+from ttc.runtime.pages import aligned_bytes, aligned_words
 
 
 class _Memory:

@@ -18,10 +18,10 @@ from ttc.runtime.engines.native.execution.targets import BoundEntry, ResultTarge
 from ttc.runtime.engines.native.execution.values import RunValues
 from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import Prepared, Segment
 from ttc.runtime.engines.native.planning.python_step import Mismatch
 from ttc.runtime.engines.result_memory import ResultMemory
+from ttc.runtime.pages import aligned_bytes
 
 _Bound: TypeAlias = "tuple[Sequence[tuple[View, bool]], Callable[[], None] | None, BoundStep | None]"
 SMALL_BYTES = 1 << 16

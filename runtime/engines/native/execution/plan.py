@@ -20,11 +20,11 @@ from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.pool import Pool
 from ttc.runtime.engines.native.execution.short import short_run
 from ttc.runtime.engines.native.execution.values import RunValues
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import Prepared
 from ttc.runtime.engines.native.planning.python_step import Mismatch
 from ttc.runtime.engines.result_memory import ResultMemory
 from ttc.runtime.metrics import counter
+from ttc.runtime.pages import aligned_bytes
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.nodes import Node

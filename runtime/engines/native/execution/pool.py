@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.codegen.code import Code
 from ttc.runtime.engines.native.kernels import threads_code as words
-from ttc.runtime.engines.native.planning.memory import aligned_words
+from ttc.runtime.pages import aligned_words
 
 _FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
 _STACK_BYTES = 1 << 20

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
-
-ALIGNMENT = 64
-"""The alignment of buffers, in bytes: a cache line, and the widest vector."""
+from ttc.runtime.pages import ALIGNMENT
 
 
 class Place(Enum):

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.pixels import Pixels
 from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.pages import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, PlanBuffer
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer
+from ttc.runtime.pages import ALIGNMENT
 
 MAX_PAIRS = 1 << 23
 """The most pairs of buffers alive together that a plan looks at; with more of them it looks at a part."""

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import STATUS, Place, PlanBuffer, View
 from ttc.runtime.engines.native.planning.arena import Arena
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.engines.native.planning.prepared import ConstantJobs, InPlace, Layout, Prepared, Segment, Written
 from ttc.runtime.engines.native.planning.template import Patch, Template
+from ttc.runtime.pages import aligned_bytes
 
 _WORD = np.dtype("<i8")
 

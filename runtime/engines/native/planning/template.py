@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, PlanBuffer, View
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View
 from ttc.runtime.engines.native.kernels import threads_code
+from ttc.runtime.pages import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.jobs.job import Job

@@ -19,8 +19,8 @@ import pytest
 from tests.runtime.engines.native.programs import Step, network, program, tensor
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.execution.plan import NativePlan
-from ttc.runtime.engines.native.planning.memory import aligned_bytes
 from ttc.runtime.executor import Executor
+from ttc.runtime.pages import aligned_bytes
 from ttc.runtime.program import build_program
 
 ROOT = Path(__file__).parents[4]

@@ -24,8 +24,8 @@ from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, de
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 from ttc.runtime.engines.native.planning.arena import Arena
-from ttc.runtime.engines.native.planning.memory import aligned_words
 from ttc.runtime.engines.native.planning.template import template_of
+from ttc.runtime.pages import aligned_words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
