@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
+from threading import BoundedSemaphore
 from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.garbage import uncollected
 from ttc.dialects.core.records import record
 from ttc.runtime.cpu import available_cores
+from ttc.runtime.engines.native.codegen.compilers import ObjectCode, compilers
 from ttc.runtime.engines.native.codegen.features import Cpu
 from ttc.runtime.engines.native.codegen.image import map_code
 from ttc.runtime.engines.native.codegen.linked_code import LinkedCode
@@ -31,6 +34,9 @@ memory).
 """
 _HITS, _MISSES = counter("kernel_cache_hits"), counter("kernel_cache_misses")
 _MADE, _SECONDS = counter("kernels_compiled"), counter("kernel_compile_seconds")
+
+_WAITING = 3
+"""The most modules for each thread that are written and not yet compiled: their texts are large."""
 
 Told: TypeAlias = "Callable[[int, int], None]"
 
@@ -181,22 +187,26 @@ def _linker_for(cpu: Cpu) -> Linker:
 
 def _made(kernels: Sequence[Compilable], cpu: Cpu, linker: Linker, told: Told | None) -> dict[str, bytes]:
     """Return the kept form of each kernel's code, by key.  Modules are written here while others of them are being compiled."""
-    try:
-        from ttc.runtime.engines.native.codegen.machine_code import object_code
-    except ImportError:
-        raise Error("E0104", "kernels have to be compiled, and llvmlite is not installed", hint="pip install llvmlite") from None
+    numbers, threads = count(1), min(available_cores(), len(kernels))
+    room = BoundedSemaphore(_WAITING * threads)
 
-    numbers = count(1)
-
-    def made(kernel: Compilable, text: str) -> bytes:
-        with _about(kernel):
-            code = linker.linked(object_code(text, cpu))
+    def made(kernel: Compilable, text: str, object_code: ObjectCode) -> bytes:
+        try:
+            with _about(kernel):
+                code = linker.linked(object_code(text))
+        finally:
+            room.release()
         if told is not None:
             told(next(numbers), len(kernels))
         return code
 
-    with ThreadPoolExecutor(min(available_cores(), len(kernels)), "ttc-compile") as pool:
-        waiting = {kernel.key: pool.submit(made, kernel, _written(kernel, cpu)) for kernel in kernels}
+    with compilers(cpu, len(kernels), threads) as object_code, ThreadPoolExecutor(threads, "ttc-compile") as pool:
+        waiting: dict[str, Future[bytes]] = {}
+        with uncollected() as collect:
+            for kernel in kernels:
+                room.acquire()
+                waiting[kernel.key] = pool.submit(made, kernel, _written(kernel, cpu), object_code)
+                collect()  # what wrote the module refers to itself
         return {key: future.result() for key, future in waiting.items()}
 
 
