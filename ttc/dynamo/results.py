@@ -1,4 +1,4 @@
-"""The outputs of a compiled graph: values that it was given, and values that a run has computed."""
+"""The outputs of a compiled graph: values that it was given, values that a run has computed, and other views of these."""
 
 from __future__ import annotations
 
@@ -33,3 +33,21 @@ class ComputedOutput(NamedTuple):
         if self.name not in made:
             made[self.name] = tensor_of(arrays[self.name], self.stride)
         return made[self.name]
+
+
+class ViewOutput(NamedTuple):
+    """An output that shows memory of a value which is computed; its strides and offset are counted in elements."""
+
+    base: ComputedOutput
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+
+    @property
+    def name(self) -> str:
+        """The name of the value that is computed."""
+        return self.base.name
+
+    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
+        """Return the output, given what a run has computed; `made`: outputs of that run that exist already."""
+        return self.base.of(given, arrays, made).as_strided(self.size, self.stride, self.offset)

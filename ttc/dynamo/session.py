@@ -15,10 +15,11 @@ from ttc.compiler.source import Source
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.dynamo.binding import Binding, BoundParameter, Build
-from ttc.dynamo.results import ComputedOutput, GivenOutput
+from ttc.dynamo.results import ComputedOutput, GivenOutput, ViewOutput
 from ttc.dynamo.settings import Settings
 from ttc.dynamo.tensors import unusual_stride
 from ttc.dynamo.threads import share_threads
+from ttc.dynamo.view_outputs import shown_bases, with_outputs
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, GraphOutput, Input, ModelTensor, import_graph, spec_of_tensor
 from ttc.importers.torch.weights import array_of, identity
@@ -68,11 +69,11 @@ class CompiledGraph:
 
     def __init__(self, job: GraphJob, given: Sequence[Any], settings: Settings) -> None:
         """given: values of the placeholders, drawn ones included.  Raises Error as compiling does."""
-        self._outputs = outputs_of_graph(job.graph)
+        self._outputs, job = _with_views(job)
         self._binding: Binding | None = None
         self.is_general = True
         """Whether it is right for all tensors of these forms: none of their values went into it."""
-        if not any(isinstance(output, ComputedOutput) for output in self._outputs):
+        if all(isinstance(output, GivenOutput) for output in self._outputs):
             return
         placed = placed_for(job, given)
         package, baked = compiled_package(job, placed, self._outputs, settings)
@@ -90,6 +91,23 @@ class CompiledGraph:
             arrays = self._binding.executor(given).run(inputs)
         made: dict[str, torch.Tensor] = {}
         return [output.of(given, arrays, made) for output in self._outputs]
+
+
+def _with_views(job: GraphJob) -> tuple[list[GivenOutput | ComputedOutput | ViewOutput], GraphJob]:
+    """Return what each output of a graph is, and the graph that computes what they show of memory."""
+    (end,) = job.graph.graph.find_nodes(op="output")
+    wanted = list(end.args[0])
+    bases = shown_bases(wanted)
+    if not bases:
+        return [*outputs_of_graph(job.graph)], job
+    job = replace(job, graph=with_outputs(job.graph, [bases.get(output, output) for output in wanted]))
+    found: list[GivenOutput | ComputedOutput | ViewOutput] = []
+    for output, computed in zip(wanted, outputs_of_graph(job.graph), strict=True):
+        if output in bases and isinstance(computed, ComputedOutput):
+            shown = output.meta["val"]
+            computed = ViewOutput(computed, tuple(shown.shape), tuple(shown.stride()), shown.storage_offset())
+        found.append(computed)
+    return found, job
 
 
 def outputs_of_graph(graph: fx.GraphModule) -> list[GivenOutput | ComputedOutput]:
@@ -127,7 +145,7 @@ def compiled_package(job: GraphJob, placed: Sequence[Placed], outputs: Sequence[
     wanted: dict[str, None] = {}
     results: list[GraphOutput | None] = []
     for output in outputs:
-        new = isinstance(output, ComputedOutput) and output.name not in wanted
+        new = not isinstance(output, GivenOutput) and output.name not in wanted
         results.append(GraphOutput(output.name) if new else None)
         wanted.update({output.name: None} if new else {})
     module, weights = import_graph(job.graph, job.name, placed, results)
