@@ -140,14 +140,16 @@ def placed_for(job: GraphJob, given: Sequence[Any]) -> list[Placed]:
     return found
 
 
-def compiled_package(job: GraphJob, placed: Sequence[Placed], outputs: Sequence[Any], settings: Settings) -> tuple[Package, frozenset[str]]:
+def compiled_package(
+    job: GraphJob, placed: Sequence[Placed], outputs: Sequence[GivenOutput | ComputedOutput | ViewOutput], settings: Settings
+) -> tuple[Package, frozenset[str]]:
     """Return the netlist with its tensors, and the names of parameters whose values went into it."""
     wanted: dict[str, None] = {}
     results: list[GraphOutput | None] = []
     for output in outputs:
-        new = not isinstance(output, GivenOutput) and output.name not in wanted
-        results.append(GraphOutput(output.name) if new else None)
-        wanted.update({output.name: None} if new else {})
+        new = None if isinstance(output, GivenOutput) or output.name in wanted else output.name
+        results.append(None if new is None else GraphOutput(new))
+        wanted.update({} if new is None else {new: None})
     module, weights = import_graph(job.graph, job.name, placed, results)
     package = compile_source(Source(module, weights, "import"), settings.compile, settings.instruments(job.name), exportable=False).package
     if package is None:

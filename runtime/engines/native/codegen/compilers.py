@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import BinaryIO, TypeAlias
+from typing import IO, TypeAlias
 
 from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.codegen.features import Cpu
@@ -159,13 +159,13 @@ def _here(cpu: Cpu) -> ObjectCode:
     return lambda text: object_code(text, cpu)
 
 
-def _read(stream: BinaryIO) -> bytes:
+def _read(stream: IO[bytes]) -> bytes:
     """Return the next bytes of a stream that are given with their count.  Raises EOFError where it ends."""
     size = int.from_bytes(_exactly(stream, _SIZE_BYTES), "little")
     return _exactly(stream, size)
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
+def _exactly(stream: IO[bytes], size: int) -> bytes:
     found = stream.read(size)
     if len(found) < size:
         raise EOFError

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,8 @@ def test_objects_are_those_that_this_process_makes() -> None:
     started: list[subprocess.Popen[bytes]] = []
     with compilers(host_cpu(), len(texts), 2) as made, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(made, texts)) == [object_code(x, host_cpu()) for x in texts]
-        started += [compiler._process for compiler in made.__self__._started]  # noqa: SLF001
+        method: Any = made
+        started += [compiler._process for compiler in method.__self__._started]  # noqa: SLF001
     assert 1 <= len(started) <= 2
     assert all(process.returncode is not None for process in started)
 
