@@ -15,6 +15,7 @@ from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.netlist.trial import Trial
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, EpochRange, cut
 from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.runtime.perf.rates import rates_of
 
 LADDER = 2
 """The effort from which on the searches of all lower efforts are made too, and the best result is taken."""
@@ -54,9 +55,10 @@ class Balancer:
         self.shared |= shares is not None
         pattern = graph if shares is None else shares.pattern
         limits = {i: self.overrides.limits(op) for i, op in enumerate(pattern.ops)} if self.overrides.rules else {}
-        trial = Trial(self.unit, pattern, pattern.ops, queues_of(self.unit.module), limits, self.turns)
+        trial = Trial(self.unit, pattern, pattern.ops, queues_of(self.unit.module), limits)
         found = [self.solved(builder, pattern, trial) for builder in self.builders]
         problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
+        self.overlapping(graph, epochs)
         with rewriter.part("assign"):
             for ops in [graph.ops] if shares is None else shares.lists:
                 _assign(ops, problem, epochs, rewriter)
@@ -67,6 +69,15 @@ class Balancer:
                     Splitter(self.unit.module, graph).split(sizes)
                 else:
                     shares.cut(sizes, self.groups)
+
+    def overlapping(self, graph: GraphOp, epochs: Sequence[EpochRange]) -> None:
+        """Remark what is gained as each core goes on to its next epoch by itself."""
+        start = rates_of(self.unit.target).start_cycles
+        alone = [epoch.timing.alone(start) for epoch in epochs if epoch.timing is not None]
+        if len(alone) > 1 and self.turns == 1:
+            together, apart = sum(epoch.cycles for epoch in epochs), sum(alone)
+            message = f"{len(alone)} epochs that overlap take {together:,.0f} cycles, and {apart:,.0f} one after another"
+            self.rewriter.analysis(graph, message, cycles=together, apart=apart)
 
     def solved(self, builder: ProblemBuilder, graph: GraphOp, trial: Trial) -> tuple[Problem, list[EpochRange]]:
         """Return a graph's problem and the epochs found for it."""

@@ -176,7 +176,8 @@ class _Times:
                 epochs = cut(_part(problem, low, high), EFFORTS[0]) if low < high else []
                 total += sum(epoch.cycles for epoch in epochs)
                 first = sum(placed.candidate.busy for epoch in epochs for placed in epoch.ops)
-                fixed += len(epochs) * rates_of(problem.target).switch_cycles + first
+                rates = rates_of(problem.target)
+                fixed += sum(rates.switch_of(sum(placed.candidate.cores for placed in epoch.ops)) for epoch in epochs) + first
                 last = epochs[-1].cycles if epochs else last
             carried = self.crossing[end] if end < len(self.crossing) else 0.0
             self.known[begin, end] = total + max(carried - last, 0.0), fixed

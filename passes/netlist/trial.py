@@ -20,9 +20,10 @@ from ttc.passes.base import Unit
 from ttc.passes.netlist.size_queues import spread
 from ttc.passes.netlist.view import own_buffers
 from ttc.passes.tile_to_netlist.epochs import PackingVerdict, Placed
+from ttc.passes.tile_to_netlist.following import timing_of
 from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held, waits
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
-from ttc.passes.tile_to_netlist.switches import Switches
+from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import reads_of
@@ -43,7 +44,6 @@ class Trial:
         graph: that is to be cut; ops: of it, in order.
         given: queues by name.
         limits: what the user asks of ops, by number.
-        turns: chips, or groups of chips, that take epochs in turn.
     """
 
     unit: Unit
@@ -51,15 +51,14 @@ class Trial:
     ops: Sequence[NetlistOp]
     given: dict[str, QueueOp]
     limits: Mapping[int, PlacementLimits] = field(default_factory=dict)
-    turns: int = 1
     plain: list[Op] = field(default_factory=list)
     queues: dict[str, Queue] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=dict)
     last_reader: dict[str, int] = field(default_factory=dict)
+    costs: dict[object, EpochCost] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.machine = chip(self.unit.target)
-        self.switches = Switches(self.unit.target, self.turns)
         for number, op in enumerate(self.ops):
             inputs = tuple(self.source(value) for value in op.operands)
             self.plain.append(self.made(op, inputs))
@@ -109,24 +108,24 @@ class Trial:
             settings=op.settings or (),
         )
 
-    def judge(self, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
-        """Return the ops with the buffers that joined paths need, and the cycles of their epoch, the switch to it included.
+    def judge(self, turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+        """Return the ops with the buffers that joined paths need, and the cycles by which their epoch makes the run longer.
 
         An epoch that would come to a standstill takes forever.
         """
         cores = sum(entry.candidate.cores for entry in placed)
-        whole = len(placed) == len(self.ops)  # an only epoch waits for the programs of its own cores
         ops = self.placed_ops(begin, placed)
         members = [self.roomy(begin + i, member, placed[i]) for i, member in enumerate(self.members(begin, ops))]
         best = PackingVerdict(tuple(placed), inf)
         for margin in MARGINS if waits(members) else MARGINS[:1]:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
-            cycles = float(self.switches.added(cost.cycles, cores, whole=whole)) if cost.jam is None else inf
+            figures = (cost.fill, cost.interval, cores, cost.prologue, max(cost.channel, cost.links))
+            cycles = float(turn.time(*figures)) if cost.jam is None else inf
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
-                best = PackingVerdict(final, cycles, tuple(short) if waiting else ())
+                best = PackingVerdict(final, cycles, tuple(short) if waiting else (), timing_of(cost, turn.rates))
             if not waiting or short:
                 break
         return best
@@ -174,7 +173,17 @@ class Trial:
         return found
 
     def cost(self, begin: int, ops: Sequence[Op]) -> EpochCost:
-        """Return what the epoch of these ops costs, the switch to it not included."""
+        """Return what the epoch of these ops costs, the switch to it not included.  Equal epochs, wherever they lie, are costed once."""
+        key = (
+            begin,
+            tuple((op.place.rows, op.place.cols, id(op.blocking), op.buffers, op.inner) for op in ops if isinstance(op.place, Grid)),
+        )
+        if key not in self.costs:
+            self.costs[key] = self.costed(begin, ops)
+        return self.costs[key]
+
+    def costed(self, begin: int, ops: Sequence[Op]) -> EpochCost:
+        """Return what the epoch of these ops costs."""
         queues = dict(self.queues)
         writes: list[tuple[str, str]] = []
         first = 0

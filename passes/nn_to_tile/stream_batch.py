@@ -32,6 +32,8 @@ SEQUENCES = 3
 """The rank of a batch of sequences of rows."""
 SEQUENCE_ROWS = 128
 """Rows of the longest sequences of a microbatch below which products are too small to be shared among cores: 4 tiles."""
+MANY = 16
+"""Microbatches that remain where samples of short sequences go together: fewer leave cores idle while epochs begin and end."""
 
 
 @record
@@ -176,7 +178,8 @@ def microbatch(size: int, values: Sequence[tuple[Spec, BatchAxis]], each: int | 
     frugal = [m for m in samples if cost[m] <= SLACK * least]
     sequences = [spec.shape[0] * spec.shape[1] // size for spec, at in values if spec.rank == SEQUENCES and at.axis < SEQUENCES - 1]
     longest = max(sequences, default=SEQUENCE_ROWS)
-    return next((m for m in frugal if m * longest >= SEQUENCE_ROWS), frugal[-1])
+    joined = [m for m in frugal if m == frugal[0] or samples[-1] // m >= MANY]
+    return next((m for m in joined if m * longest >= SEQUENCE_ROWS), joined[-1])
 
 
 def _padded_tiles(shape: tuple[int, ...], at: BatchAxis) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import field, replace
 from math import inf
 
 import numpy as np
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
+from ttc.passes.tile_to_netlist.following import EpochTiming, LyingEpoch, following
 from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packer, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
@@ -21,11 +22,15 @@ Window = tuple[int, int]
 
 @record
 class EpochRange:
-    """An epoch of the ops from `begin` on, placed.  cycles: estimated, of the whole epoch and the switch to it."""
+    """An epoch of the ops from `begin` on, placed.
+
+    cycles: by which it makes the run longer, estimated; timing: when its ops begin and end, None if not known.
+    """
 
     begin: int
     ops: tuple[Placed, ...]
     cycles: float
+    timing: EpochTiming | None = None
 
 
 def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[EpochRange]:
@@ -33,9 +38,39 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
 
     Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
     a cut is chosen its rectangles are packed, and the cuts are chosen anew with the time that this gives, until all chosen ones are packed.
+    How far epochs overlap shows when they all have their places: of several readings of it the one counts with which the run is shortest.
     Raises E0502 if some op finds no place on the grid.
     """
-    return _Search(problem, effort, judge).run() if problem.nodes else []
+    if not problem.nodes:
+        return []
+    overlaps = effort.overlaps if judge is not None and problem.turns == 1 else (0.0,)
+    chosen = overlaps if problem.input_count > 1 else dict.fromkeys((overlaps[0], overlaps[-1]))
+    readings = [replace(problem, overlap=overlap) for overlap in chosen]
+    found = [in_time(reading, _Search(reading, effort, judge).run()) for reading in readings]
+    return min(found, key=lambda epochs: sum(epoch.cycles for epoch in epochs))
+
+
+def in_time(problem: Problem, epochs: list[EpochRange]) -> list[EpochRange]:
+    """Return epochs with places such that each begins while the one before it ends, and the cycles that this gives.
+
+    Epochs that are not timed, or that chips take in turn, stay as they are.
+    """
+    timings = [epoch.timing for epoch in epochs if epoch.timing is not None]
+    if len(timings) < len(epochs) or problem.turns > 1:
+        return epochs
+    lying = [
+        LyingEpoch(
+            timing,
+            tuple(entry.place for entry in epoch.ops),
+            tuple(node.limits for node in problem.nodes[epoch.begin : epoch.begin + len(epoch.ops)]),
+        )
+        for epoch, timing in zip(epochs, timings, strict=True)
+    ]
+    found: list[EpochRange] = []
+    for epoch, (places, cycles) in zip(epochs, following(lying, problem.grid, problem.rates), strict=True):
+        ops = tuple(replace(entry, place=place) for entry, place in zip(epoch.ops, places, strict=True))
+        found.append(replace(epoch, ops=ops, cycles=cycles))
+    return found
 
 
 @record(frozen=False)
@@ -82,7 +117,7 @@ class _Search:
     def epochs(self, path: list[Window] | tuple[()]) -> list[EpochRange]:
         """Return those epochs of a path that are packed."""
         known = [(window, self.exact[window]) for window in path if window in self.exact]
-        return [EpochRange(begin, verdict.ops, verdict.cycles) for (begin, _), verdict in known]
+        return [EpochRange(begin, verdict.ops, verdict.cycles, verdict.timing) for (begin, _), verdict in known]
 
     def made_families(self) -> list[Family]:
         """Candidates by pace and by price: all, and where some read weights all the time, those that hold them."""
@@ -141,7 +176,8 @@ class _Search:
         """Equal for epochs that are packed and judged alike."""
         nodes = self.problem.nodes[begin:end]
         reads = tuple(tuple(source - begin for source in node.reads if source >= begin) for node in nodes)
-        return tuple(node.kind for node in nodes), reads, self.problem.traffic(begin, end - begin)[-1]
+        turn = self.problem.turn(begin, end - begin)
+        return tuple(node.kind for node in nodes), reads, self.problem.traffic(begin, end - begin)[-1], turn.first, turn.last
 
     def forbid(self, begin: int, end: int) -> None:
         """No epoch has all of these ops: they do not fit, or wait for each other, and the less so with more ops beside them."""

@@ -9,10 +9,12 @@ import numpy as np
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Buffer, Grid
 from ttc.passes.tile_to_netlist.blocking import Candidate
+from ttc.passes.tile_to_netlist.following import EpochTiming
 from ttc.passes.tile_to_netlist.forks import Shortage
 from ttc.passes.tile_to_netlist.packing import Request, Shape, pack_requests
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family
+from ttc.passes.tile_to_netlist.turns import Turn
 
 
 @record
@@ -26,6 +28,7 @@ class Effort:
         attempts: settings that are packed for one epoch.
         shapes: rectangles that are tried for one op.
         reliefs: times that ops get more cores for the L1 that comes with them.
+        overlaps: parts of what epochs could share of their time; ops are cut into epochs under each, the best result is taken.
     """
 
     settings: int
@@ -34,12 +37,13 @@ class Effort:
     attempts: int
     shapes: int
     reliefs: int
+    overlaps: tuple[float, ...] = (1.0, 0.25, 0.0)
 
 
 EFFORTS = (
-    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1),
+    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1, overlaps=(0.0,)),
     Effort(settings=64, longest=48, rounds=24, attempts=16, shapes=4, reliefs=3),
-    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6),
+    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6, overlaps=(1.0, 0.75, 0.25, 0.0)),
 )
 
 
@@ -58,15 +62,19 @@ class Placed:
 
 @record
 class PackingVerdict:
-    """The ops of an epoch with their final buffers, the cycles of the epoch, and what L1 lacks where paths join."""
+    """The ops of an epoch with their final buffers, the cycles by which it makes the run longer, and what L1 lacks where paths join.
+
+    timing: when its ops begin and end; None if not known.
+    """
 
     ops: tuple[Placed, ...]
     cycles: float
     short: tuple[Shortage, ...] = ()
+    timing: EpochTiming | None = None
 
 
-Judge = Callable[[int, Sequence[Placed]], PackingVerdict]
-"""Says what an epoch takes: from the number of its first op and its ops, packed."""
+Judge = Callable[[Turn, int, Sequence[Placed]], PackingVerdict]
+"""Says what an epoch takes: from where it stands in the run, the number of its first op, and its ops, packed."""
 
 
 @record
@@ -97,10 +105,10 @@ class Packer:
     def judged(self, begin: int, placed: tuple[Placed, ...]) -> PackingVerdict:
         """Return packed ops with the buffers and the time that the judge gives, or else by the estimate."""
         if self.judge is not None:
-            return self.judge(begin, placed)
+            return self.judge(self.problem.turn(begin, len(placed)), begin, placed)
         end = begin + len(placed)
         traffic = self.problem.traffic(begin, end - begin)[-1]
-        return PackingVerdict(placed, self.problem.time([p.candidate for p in placed], traffic))
+        return PackingVerdict(placed, self.problem.time(begin, [p.candidate for p in placed], traffic))
 
     def relieved(self, begin: int, verdict: PackingVerdict) -> tuple[Placed, ...] | None:
         """Return the ops with more cores for those whose L1 does not hold what waits there; None if they do not fit on the grid."""
@@ -150,7 +158,7 @@ class Packer:
 
     def estimated(self, placed: Sequence[Placed]) -> float:
         """Return the quick estimate of an epoch of all ops."""
-        return self.problem.time([p.candidate for p in placed], self.problem.traffic(0, len(placed))[-1])
+        return self.problem.time(0, [p.candidate for p in placed], self.problem.traffic(0, len(placed))[-1])
 
     def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
         """Return all ops packed anew with one of them on a few more cores; None if there are not enough, or they cannot be placed so."""

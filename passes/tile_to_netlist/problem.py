@@ -10,8 +10,8 @@ from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
-from ttc.passes.tile_to_netlist.switches import Switches
-from ttc.runtime.perf.movement import Load, Stream, epoch_cycles, interval_cycles, stream_load
+from ttc.passes.tile_to_netlist.turns import Turn
+from ttc.runtime.perf.movement import Load, Stream, interval_cycles, stream_load
 from ttc.runtime.perf.rates import Rates, rates_of
 
 
@@ -57,20 +57,18 @@ class Problem:
         target: the machine.
         input_count: microbatches that pass through each epoch.
         turns: chips, or groups of them, that take the epochs in turn.
+        overlap: the part of what epochs could share of their time that they are taken to share, as a `Turn` has it.
     """
 
     nodes: Sequence[ProblemNode]
     target: Target
     input_count: int
     turns: int = 1
+    overlap: float = 0.0
 
     @cached_property
     def rates(self) -> Rates:
         return rates_of(self.target)
-
-    @cached_property
-    def switches(self) -> Switches:
-        return Switches(self.target, self.turns)
 
     @cached_property
     def grid(self) -> tuple[int, int]:
@@ -119,23 +117,24 @@ class Problem:
             found.append(QueueTraffic(read, written))
         return found
 
-    def time(self, chosen: Sequence[Candidate], traffic: QueueTraffic) -> float:
-        """Return the estimated cycles of an epoch of these candidates, the switch to it included."""
+    def time(self, begin: int, chosen: Sequence[Candidate], traffic: QueueTraffic) -> float:
+        """Return the estimated cycles by which an epoch of these candidates, from an op on, makes the run longer."""
         streamed = sum(c.streamed_bytes for c in chosen)
         held = sum(c.held_bytes for c in chosen)
         before, beside = (held, streamed) if self.holds else (0, streamed + held)
         load = (traffic.read_bytes + traffic.write_bytes + beside) * self.cycles_per_byte
-        busy = [float(c.busy) for c in chosen]
-        interval = interval_cycles(self.rates, busy, [Load(channel=load)])
-        fill = sum(c.first for c in chosen) + max(c.busy - c.first for c in chosen)
+        interval = interval_cycles(self.rates, [float(c.busy) for c in chosen], [Load(channel=load)])
+        fill = max(sum(c.first for c in chosen) + max(c.busy - c.first for c in chosen), load)
         cores = sum(c.cores for c in chosen)
-        cycles = epoch_cycles(interval, max(fill, load), self.input_count, before * self.cycles_per_byte)
-        return float(self.switches.added(cycles, cores, whole=self.is_whole(0, len(chosen))))
+        return self.turn(begin, len(chosen)).time(fill, interval, cores, before * self.cycles_per_byte, load)
+
+    def turn(self, begin: int, count: int) -> Turn:
+        """Return where an epoch of so many ops, from one of them on, stands in the run."""
+        return Turn(self.rates, self.input_count, begin == 0, begin + count == len(self.nodes), self.overlap, self.turns)
 
     def is_whole(self, begin: int, count: int) -> bool:
         """Return whether an epoch of so many ops, from one of them on, is the only one.
 
-        It waits for the programs of its cores.  Those of further epochs load while the one before runs, so that the switch is taken to be
-        the same for all, that of all cores.
+        It waits for the programs of all its cores; those of further epochs load while the one before runs.
         """
         return begin == 0 and count == len(self.nodes)

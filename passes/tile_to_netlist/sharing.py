@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Candidate
 from ttc.passes.tile_to_netlist.problem import Problem
-from ttc.passes.tile_to_netlist.switches import Floats, Ints
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 IMPOSSIBLE = 1 << 40
 """The number of cores that stands for an op that cannot keep a pace."""
@@ -59,11 +60,11 @@ class Family:
         rest = np.maximum.accumulate(self.busy[rows] - self.first[rows], axis=0)
         fill = np.maximum(np.cumsum(self.first[rows], axis=0) + rest, load)
         cores = np.cumsum(self.cores[rows], axis=0)
-        cycles = prologue + fill + interval * max(problem.input_count - 1, 0)
-        used = np.minimum(cores, problem.cores)
-        times = problem.switches.added(cycles, used, whole=False)
-        if problem.is_whole(begin, len(cores)):
-            times[-1] = problem.switches.added(cycles[-1], used[-1], whole=True)
+        used = np.minimum(cores, problem.cores)  # where there are more the epoch is impossible
+        figures = [np.broadcast_to(part, cores.shape) for part in (fill, interval, used, prologue, load)]
+        times = problem.turn(begin, 0).time(*figures)
+        if begin + ends == len(problem.nodes):
+            times[-1] = problem.turn(begin, ends).time(*(part[-1] for part in figures))
         return np.where(cores <= problem.cores, times, np.inf)
 
 

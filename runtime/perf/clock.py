@@ -107,7 +107,7 @@ class Clock:
         start = max([self.ends.get(chip, 0.0) for chip in epoch.chips], default=0.0)
         for chip in epoch.chips:
             self.ends[chip] = max(end, start)
-            self.shares[chip] = min(max(epoch.channel, epoch.links) / max(epoch.interval, 1.0), 1.0 - LEAST_LEFT)
+            self.shares[chip] = share_of(epoch)
         return RunningEpoch(start, origin, max(end, start))
 
     def ready(self, epoch: EpochCost) -> dict[int, float]:
@@ -121,12 +121,7 @@ class Clock:
 
     def job(self, op: OpCost) -> LoadJob:
         """Return what an op loads."""
-        held = [stream for stream in op.streams if stream.held]
-        rates = self.rates
-        weights = sum(stream.total_bytes / min(stream.channels * rates.dram_channel, rates.dram_links * rates.link) for stream in held)
-        most = (rates.program_bytes + sum(stream.core_bytes for stream in held)) / rates.absorb_core
-        arrival = max(self.free.get(core, 0.0) for core in cores_of(op))
-        return LoadJob(arrival, op.cores, rates.program_cycles(op.cores) + weights, most + rates.prologue_cycles * len(held))
+        return load_of(op, self.rates, max(self.free.get(core, 0.0) for core in cores_of(op)))
 
     def data(self, name: str, graph: Graph, begin: float, last: float) -> float:
         """The earliest origin of an epoch for what an op reads from a queue; begin, last: of its first and last microbatch there."""
@@ -206,6 +201,19 @@ def begins_of(epoch: EpochCost) -> list[float]:
     """When each op begins to read its first microbatch, from the end of the epoch's prologue on."""
     reads = [max(op.dram_in, op.host_in) / GRANULES for op in epoch.ops]
     return [max(begin - epoch.prologue - read, 0.0) for begin, read in zip(epoch.begins, reads, strict=True)]
+
+
+def share_of(epoch: EpochCost) -> float:
+    """Return the part of the ways from DRAM that an epoch takes."""
+    return min(max(epoch.channel, epoch.links) / max(epoch.interval, 1.0), 1.0 - LEAST_LEFT)
+
+
+def load_of(op: OpCost, rates: Rates, arrival: float = 0.0) -> LoadJob:
+    """Return what an op loads.  arrival: when all of its cores are free."""
+    held = [stream for stream in op.streams if stream.held]
+    weights = sum(stream.total_bytes / min(stream.channels * rates.dram_channel, rates.dram_links * rates.link) for stream in held)
+    most = (rates.program_bytes + sum(stream.core_bytes for stream in held)) / rates.absorb_core
+    return LoadJob(arrival, op.cores, rates.program_cycles(op.cores) + weights, most + rates.prologue_cycles * len(held))
 
 
 def cores_of(op: OpCost) -> Iterable[Core]:

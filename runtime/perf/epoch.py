@@ -109,6 +109,8 @@ def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: st
     ran = fill + interval * (count - 1) if jam is not None else max(outcome.total(count), fill + interval * (count - 1))
     slowest = max(costs, key=lambda cost: cost.total) if costs else None
     first = outcome.first[: len(costs)] if jam is None else tuple(fill for _ in costs)
+    late = ran - outcome.total(count)  # where what ops share takes longer than the simulation shows
+    last = [end + late for end in outcome.ends(count)[: len(costs)]] if jam is None else [ran for _ in costs]
     return EpochCost(
         graphs=tuple(graph.name for graph in graphs),
         chips=tuple(sorted({graph.chip for graph in graphs})),
@@ -128,7 +130,7 @@ def epoch_cost(graphs: Sequence[Graph], traffic: Traffic, rates: Rates, arch: st
         simulated=len(outcome.finished),
         steady=outcome.steady,
         begins=tuple(prologue + max(done - cost.busy, 0.0) for done, cost in zip(first, costs, strict=True)),
-        ends=tuple(prologue + ran - max(fill - done, 0.0) for done in first),
+        ends=tuple(prologue + end for end in last),
         jam=jam,
     )
 

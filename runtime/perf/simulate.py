@@ -83,6 +83,7 @@ class SimulationOutcome:
         steady: whether one showed.
         starved, blocked: cycles that each stage waited for data, and for space, until then.
         first: cycle at which each stage ended its first microbatch.
+        latest: of each stage, the cycle at which it ended the last microbatch that it was seen to end, and the number of that one.
         deadlock: None if the pipeline runs.
     """
 
@@ -92,6 +93,7 @@ class SimulationOutcome:
     starved: tuple[float, ...] = ()
     blocked: tuple[float, ...] = ()
     first: tuple[float, ...] = ()
+    latest: tuple[tuple[float, int], ...] = ()
     deadlock: Deadlock | None = None
 
     def total(self, microbatches: int) -> float:
@@ -100,6 +102,10 @@ class SimulationOutcome:
             return 0.0
         shown = min(len(self.finished), microbatches)
         return self.finished[shown - 1] + (microbatches - shown) * self.interval
+
+    def ends(self, microbatches: int) -> tuple[float, ...]:
+        """Return the cycle at which each stage has ended so many microbatches: as seen, then one more interval each."""
+        return tuple(cycle + max(microbatches - number, 0) * self.interval for cycle, number in self.latest)
 
 
 @lru_cache(maxsize=4096)
@@ -117,7 +123,13 @@ def simulate(network: Network, microbatches: int) -> SimulationOutcome:
     if len(run.finished) < limit and not run.steady:
         return SimulationOutcome(tuple(run.finished), 0.0, False, deadlock=_explain(run, limit))
     return SimulationOutcome(
-        tuple(run.finished), _interval(run.finished, run.steady), run.steady, tuple(run.starved), tuple(run.blocked), tuple(run.first)
+        tuple(run.finished),
+        _interval(run.finished, run.steady),
+        run.steady,
+        tuple(run.starved),
+        tuple(run.blocked),
+        tuple(run.first),
+        tuple(run.latest),
     )
 
 
@@ -152,6 +164,7 @@ class _Run:
         self.starved = [0.0] * len(stages)
         self.blocked = [0.0] * len(stages)
         self.first = [0.0] * len(stages)
+        self.latest = [(0.0, 0)] * len(stages)
         self.events: list[tuple[float, int]] = []
         self.waiting: deque[int] = deque(range(len(stages)))
         self.left = len(stages)
@@ -196,6 +209,7 @@ class _Run:
     def left_stage(self, stage: int, now: float) -> None:
         """A microbatch has passed a stage; if it was the last one, it has left the pipeline."""
         passed = self.done[stage] // self.network.granules
+        self.latest[stage] = now, passed
         if passed == 1:
             self.first[stage] = now
         if passed != len(self.finished) + 1:

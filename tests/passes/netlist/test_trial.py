@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
+
+import pytest
 
 from tests.passes.module_pairs import parse_unit
 from tests.passes.netlist.chains import chain, residual
@@ -11,6 +14,7 @@ from ttc.dialects.netlist.ops import graphs_of, queues_of
 from ttc.passes.netlist.nodes import ProblemBuilder
 from ttc.passes.netlist.trial import Trial
 from ttc.passes.tile_to_netlist.epochs import Placed
+from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.rates import rates_of
 
 
@@ -34,18 +38,24 @@ def test_what_comes_from_outside_comes_from_queues() -> None:
 
 def test_an_epoch_takes_its_switch_its_fill_and_its_intervals() -> None:
     trial, placed = on_trial(chain(2, 64, 8))
-    verdict = trial.judge(0, placed)
-    cost = trial.cost(0, trial.placed_ops(0, placed))
     rates = rates_of(trial.unit.target)
-    assert verdict.cycles == rates.switch_of(sum(entry.candidate.cores for entry in placed)) + cost.cycles
-    alone = trial.judge(0, placed[:1])  # others follow, whose programs load beside it
-    assert alone.cycles == rates.switch_cycles + trial.cost(0, trial.placed_ops(0, placed[:1])).cycles
+    turn = Turn(rates, 8, first=True, last=True, overlap=0.0)
+    verdict = trial.judge(turn, 0, placed)
+    cost = trial.cost(0, trial.placed_ops(0, placed))
+    switch = rates.switch_of(sum(entry.candidate.cores for entry in placed))
+    assert verdict.cycles == pytest.approx(switch + cost.cycles)
+    behind = trial.judge(replace(turn, first=False, overlap=1.0), 0, placed)  # another epoch runs while it loads
+    assert behind.cycles == pytest.approx(cost.cycles - cost.prologue)
     assert verdict.short == ()
+    timing = verdict.timing
+    assert timing is not None
+    assert timing.begins[0] == 0.0 < timing.begins[1]
+    assert timing.ends[0] < timing.ends[1] < timing.cycles  # the last result has yet to be written
 
 
 def test_a_join_gets_room_for_what_waits() -> None:
     trial, placed = on_trial(residual(7, 256))
-    verdict = trial.judge(0, placed)
+    verdict = trial.judge(Turn(rates_of(trial.unit.target), 256, first=True, last=True, overlap=0.0), 0, placed)
     assert verdict.cycles < inf
     before, after = ({b.role: b.copies for b in buffers} for buffers in (placed[-1].buffers, verdict.ops[-1].buffers))
     assert after["in1"] > before["in1"]

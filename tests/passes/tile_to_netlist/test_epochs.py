@@ -16,6 +16,7 @@ from ttc.dialects.core.plain.functions import TensorType
 from ttc.passes.tile_to_netlist.blocking import Blockings, BlockingSubject, find
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, PackingVerdict, Placed, cut
 from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
+from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.base import OpView
 
 TARGET = load_target("n150")
@@ -77,7 +78,7 @@ def test_two_ops_side_by_side_or_in_turn() -> None:
 def test_an_epoch_that_stands_still_is_never_chosen() -> None:
     """The judge says that the first and the last op must not meet: more cuts are made than time alone asks for."""
 
-    def judge(begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+    def judge(turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
         return PackingVerdict(tuple(placed), inf if len(placed) > 2 else 1000.0)
 
     for effort in EFFORTS:

@@ -9,6 +9,7 @@ from ttc.passes.tile_to_netlist.forks import Shortage
 from ttc.passes.tile_to_netlist.packer import EFFORTS, Packer, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import paced
+from ttc.passes.tile_to_netlist.turns import Turn
 
 
 def packer(problem: Problem, judge=None, effort: int = 1) -> Packer:
@@ -37,7 +38,7 @@ def test_what_finds_no_place() -> None:
 def test_an_op_short_of_l1_gets_more_cores() -> None:
     """The judge lets the second op pass on two cores alone; on one it is slow for want of room."""
 
-    def judge(begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+    def judge(turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
         short = placed[1].candidate.cores < 2
         return PackingVerdict(tuple(placed), 9000.0 if short else 1000.0, (Shortage(1, 1 << 20),) if short else ())
 

@@ -24,27 +24,28 @@ def test_traffic_of_epochs() -> None:
 
 def test_dram_may_be_slower_than_any_op() -> None:
     problem = diamond()
-    light = problem.time([candidate(1, 1, 100)], QueueTraffic(0, 0))
-    heavy = problem.time([candidate(1, 1, 100)], QueueTraffic(1 << 20, 0))
-    assert light == problem.rates.switch_cycles + 100 + 7 * (100 + problem.rates.microbatch_cycles)
-    assert heavy - problem.rates.switch_cycles == 8 * (1 << 20) * problem.cycles_per_byte
+    light = problem.time(3, [candidate(1, 1, 100)], QueueTraffic(0, 0))
+    heavy = problem.time(3, [candidate(1, 1, 100)], QueueTraffic(1 << 20, 0))
+    switch = problem.rates.switch_of(1)
+    assert light == switch + 100 + 7 * (100 + problem.rates.microbatch_cycles)
+    assert heavy - switch == 8 * (1 << 20) * problem.cycles_per_byte
 
 
 def test_weights_that_are_held_are_read_once() -> None:
     problem = diamond()
     held, streamed = (
-        problem.time([c], QueueTraffic(0, 0)) for c in (candidate(1, 1, 1, held=1 << 20), candidate(1, 1, 1, streamed=1 << 20))
+        problem.time(1, [c], QueueTraffic(0, 0)) for c in (candidate(1, 1, 1, held=1 << 20), candidate(1, 1, 1, streamed=1 << 20))
     )
     assert streamed - held > 6 * (1 << 20) * problem.cycles_per_byte
 
 
 def test_one_microbatch_does_not_wait_for_weights() -> None:
     """They come beside what is computed: the longer of both counts, and not their sum as for several microbatches."""
-    nodes = diamond().nodes
+    nodes = diamond().nodes[:1]
     weights = candidate(1, 1, 30_000, held=1 << 20)
     load = (1 << 20) * Problem(nodes, small(), 1).cycles_per_byte
     assert load < 30_000
-    one, two = (Problem(nodes, small(), count).time([weights], QueueTraffic(0, 0)) for count in (1, 2))
-    switch, step = diamond().rates.switch_cycles, 30_000 + diamond().rates.microbatch_cycles
+    one, two = (Problem(nodes, small(), count).time(0, [weights] * len(nodes), QueueTraffic(0, 0)) for count in (1, 2))
+    switch, step = diamond().rates.switch_of(1), 30_000 + diamond().rates.microbatch_cycles
     assert one == switch + 30_000
     assert two == switch + load + 30_000 + step

@@ -30,6 +30,16 @@ def test_the_slow_stage_holds_up_the_fast_one() -> None:
     assert found.blocked[1] == 0
 
 
+def test_when_each_stage_is_through() -> None:
+    """A fast stage before a slow one is through as early as the room between them allows."""
+    stages = SimulatedStage("a", 10), SimulatedStage("b", 25)
+    wide = simulate(network(*stages, pipes=[(0, 1, 40)]), 4)
+    assert wide.ends(4) == (4 * 4 * 10, 10 + 4 * 4 * 25)
+    tight = simulate(network(*stages, pipes=[(0, 1, 2)]), 10)
+    assert tight.ends(10)[1] == tight.total(10) == 10 + 10 * 4 * 25
+    assert 0 < tight.ends(10)[1] - tight.ends(10)[0] <= 4 * 25
+
+
 def test_a_resource_serves_one_at_a_time() -> None:
     reads = [SimulatedStage("x", 5, 0, 30), SimulatedStage("y", 5, 0, 20)]
     found = simulate(network(*reads, SimulatedStage("op", 1), pipes=[(0, 2, 4), (1, 2, 4)]), 20)

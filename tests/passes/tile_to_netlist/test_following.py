@@ -1,0 +1,71 @@
+"""Epochs one after another: cores that are free first get the ops that begin first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ttc.dialects.core.machines.targets import load_target
+from ttc.dialects.netlist.model import Grid
+from ttc.passes.tile_to_netlist.following import EpochTiming, LyingEpoch, following
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
+from ttc.runtime.perf.clock import LoadJob
+from ttc.runtime.perf.rates import rates_of
+
+RATES = rates_of(load_target("n150"))
+LOAD = LoadJob(0.0, 2, 1000.0, 4000.0)
+READY = RATES.start_cycles + LOAD.least
+
+
+def pipeline(*places: Grid, count: int = 8, busy: float = 10_000.0, step: float = 50_000.0) -> LyingEpoch:
+    """Ops of which each begins a step after the one before it."""
+    begins = tuple(step * i for i in range(len(places)))
+    ends = tuple(begin + count * busy for begin in begins)
+    jobs = tuple(replace(LOAD, cores=place.rows * place.cols) for place in places)
+    timing = EpochTiming(begins, ends, jobs, fill=begins[-1] + busy, cycles=ends[-1], share=0.0)
+    return LyingEpoch(timing, places, tuple(PlacementLimits() for _ in places))
+
+
+ROWS = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 2))
+
+
+def test_the_first_op_takes_the_cores_that_are_free_first() -> None:
+    upside_down = replace(ROWS, places=ROWS.places[::-1])
+    (first, _), (second, cycles) = following([ROWS, upside_down], (2, 2), RATES)
+    assert first == second == ROWS.places
+    # the second epoch begins when the first op's cores are through and loaded, 80,000 cycles after that op began
+    assert cycles == pytest.approx(80_000 + READY)
+
+
+def test_what_is_read_must_be_written() -> None:
+    """With one microbatch the second epoch waits for the end of the first, however early its cores are free."""
+    one = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 2), count=1)
+    (_, first), (_, second) = following([one, one], (2, 2), RATES)
+    assert first == pytest.approx(READY + one.timing.cycles)
+    assert second == pytest.approx(one.timing.cycles)
+
+
+def test_an_epoch_goes_where_nothing_runs() -> None:
+    single = pipeline(Grid(0, 0, 1, 2))
+    places = [where for where, _ in following([single, single], (2, 2), RATES)]
+    assert {core for where in places for place in where for core in place.cores()} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def test_rules_hold() -> None:
+    """An op stays where it is asked to start, and upright where that is asked for."""
+    single = pipeline(Grid(0, 0, 1, 2))
+    fixed = replace(single, limits=(PlacementLimits(start=(0, 0)),))
+    assert [where for where, _ in following([single, fixed], (2, 2), RATES)][1] == (Grid(0, 0, 1, 2),)
+    upright = replace(single, limits=(PlacementLimits(transposed=False),))
+    for where, _ in following([upright] * 3, (3, 2), RATES):
+        assert not where[0].transposed
+
+
+def test_sizes_stay_and_nothing_overlaps() -> None:
+    shapes = (Grid(0, 0, 2, 3), Grid(0, 3, 3, 1), Grid(2, 0, 1, 2), Grid(2, 2, 1, 1))
+    epochs = [pipeline(*shapes), pipeline(*shapes, step=1000.0), pipeline(*shapes, busy=3000.0)]
+    for epoch, (where, _) in zip(epochs, following(epochs, (3, 4), RATES), strict=True):
+        assert [(place.rows, place.cols) for place in where] == [(place.rows, place.cols) for place in epoch.places]
+        used = [core for place in where for core in place.cores()]
+        assert len(used) == len(set(used)) == 12

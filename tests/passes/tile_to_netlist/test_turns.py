@@ -1,0 +1,76 @@
+"""By how much an epoch makes a run longer: alone, first, last, and beside the next one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ttc.dialects.core.machines.targets import load_target
+from ttc.passes.tile_to_netlist.turns import Turn
+from ttc.runtime.perf.rates import rates_of
+
+RATES = rates_of(load_target("n150"))
+MIDDLE = Turn(RATES, 8, first=False, last=False, overlap=1.0)
+FILL, INTERVAL, CORES = 60_000.0, 10_000.0, 72
+ENTRY = RATES.switch_of(CORES)
+BODY = FILL + 7 * INTERVAL
+
+
+def time(turn: Turn, fill: float = FILL, held: float = 0.0) -> float:
+    return float(turn.time(fill, INTERVAL, CORES, held, 0.0))
+
+
+def test_an_only_epoch_loads_and_runs() -> None:
+    assert time(replace(MIDDLE, first=True, last=True)) == pytest.approx(ENTRY + BODY)
+    assert time(replace(MIDDLE, first=True, last=True), held=500.0) == pytest.approx(ENTRY + 500 + BODY)
+
+
+def test_the_last_epoch_loads_beside_the_one_before() -> None:
+    assert time(replace(MIDDLE, last=True)) == BODY
+
+
+def test_epochs_that_do_not_overlap_take_their_loading_too() -> None:
+    for first, last in ((True, False), (False, False), (False, True)):
+        assert time(replace(MIDDLE, overlap=0.0, first=first, last=last)) == pytest.approx(BODY + ENTRY)
+
+
+def test_nothing_hides_the_first_loading() -> None:
+    one = RATES.start_cycles + RATES.program_bytes / RATES.absorb_core
+    assert time(replace(MIDDLE, first=True)) == pytest.approx(ENTRY + 8 * INTERVAL + one)
+
+
+def test_a_core_that_is_through_goes_on() -> None:
+    """All loading is over when the last core is free: eight intervals, and what one core loads."""
+    one = RATES.start_cycles + RATES.program_bytes / RATES.absorb_core
+    assert time(MIDDLE) == pytest.approx(8 * INTERVAL + one)
+    assert time(replace(MIDDLE, overlap=0.5)) == pytest.approx((8 * INTERVAL + one + BODY + ENTRY) / 2)
+
+
+def test_the_next_epoch_waits_for_its_first_microbatch_and_for_all_loads() -> None:
+    assert time(MIDDLE, fill=200_000.0) == 200_000
+    held = 300_000.0
+    programs = CORES * RATES.program_cycles(1)
+    one = RATES.start_cycles + RATES.program_bytes / RATES.absorb_core
+    assert time(MIDDLE, held=held) == pytest.approx(9 * INTERVAL + one + programs + held - FILL)
+
+
+def test_one_microbatch_follows_another() -> None:
+    """The next epoch reads what this one ends with; its loading is hidden as far as there is time for it."""
+    one = replace(MIDDLE, input_count=1)
+    assert time(replace(one, overlap=0.0)) == pytest.approx(FILL + ENTRY)
+    assert time(one) == FILL
+
+
+def test_chips_in_turn_hide_what_the_others_compute_meanwhile() -> None:
+    two, four = replace(MIDDLE, turns=2, input_count=1), replace(MIDDLE, turns=4, input_count=1)
+    short, long = 0.5 * ENTRY, 4 * ENTRY
+    found = two.time(np.array([short, long]), INTERVAL, CORES, 0.0, 0.0)
+    np.testing.assert_allclose(found, [0.75 * ENTRY + RATES.eth_hop, long + RATES.eth_hop])
+    assert time(four, fill=short) == pytest.approx(short + RATES.eth_hop)
+
+
+def test_arrays() -> None:
+    found = MIDDLE.time(np.array([FILL, 200_000.0]), INTERVAL, np.array([CORES, CORES]), 0.0, 0.0)
+    assert list(found) == [time(MIDDLE), 200_000]
