@@ -42,7 +42,7 @@ def compile_limited(function: Callable[..., Any], name: str, options: Mapping[st
 
     def run(*args: Any, **named: Any) -> Any:
         nonlocal told
-        before = _left_out()
+        before, known = _left_out(), dict(counters["unimplemented"])
         with config.patch(fail_on_recompile_limit_hit=True):
             try:
                 found = compiled(*args, **named)
@@ -50,8 +50,10 @@ def compile_limited(function: Callable[..., Any], name: str, options: Mapping[st
                 what = f"{name} differs between its calls in more than {MAX_VARIANTS} ways, each of which is compiled"
                 hint = "TORCH_LOGS=recompiles says in what; rows are filled up to a few numbers, and numbers that change go into tensors"
                 raise Error("E0805", what, hint=hint) from error
-        if _left_out() > before and CAPTURING not in (reason := (list(counters["unimplemented"]) or [""])[-1]):
-            _LEFT_OUT[code] = reason.partition("\n")[0][:200]
+        if _left_out() > before:
+            reasons = [reason for reason, count in counters["unimplemented"].items() if count > known.get(reason, 0)] or [""]
+            if CAPTURING not in reasons[-1]:
+                _LEFT_OUT[code] = reasons[-1].partition("\n")[0][:200]
         if code in _LEFT_OUT and not told:
             told = True
             _tell(name, _LEFT_OUT[code], falls_back=bool(options.get("fallback", True)))

@@ -65,6 +65,14 @@ def test_frames_that_are_left_to_python(function: Callable[[torch.Tensor], torch
     torch.testing.assert_close(found, LINEAR(x))
 
 
+def test_a_reason_is_told_again_though_another_came_between() -> None:
+    layer = nn.GRU(4, 2)
+    for function, reason in ((in_a_loop, "outside"), (lambda x: layer(x)[0], "GRU"), (in_a_loop, "outside")):
+        torch._dynamo.reset()
+        with pytest.raises(Error, match=reason):
+            compile_limited(function, "step", {"target": "host", "fallback": False})(torch.ones(3, 4))
+
+
 @pytest.mark.parametrize(("function", "graphs"), [(between_graphs, 2), (nothing, 0)])
 def test_frames_that_are_not(function: Callable[[Any], Any], graphs: int) -> None:
     torch._dynamo.reset()

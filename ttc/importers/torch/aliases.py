@@ -42,6 +42,11 @@ def aliases_as_one(program: ExportedProgram) -> Iterator[None]:
             holder[target] = tensor
 
 
+def has_aliases(program: ExportedProgram) -> bool:
+    """Return whether a buffer or constant is all of another buffer."""
+    return bool(_aliases(program))
+
+
 def _aliases(program: ExportedProgram) -> list[tuple[InputSpec, InputSpec]]:
     """Buffers and constants, each with the earlier buffer that it is."""
     buffers: dict[tuple[object, ...], InputSpec] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,12 +16,13 @@ from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.ir.values import ModuleOp
 from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
-from ttc.importers.torch.aliases import aliases_as_one
-from ttc.importers.torch.decompositions import decompositions
+from ttc.importers.torch.aliases import aliases_as_one, has_aliases
+from ttc.importers.torch.decompositions import decompositions, overload_name
 from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Input, ModelTensor, import_graph
 from ttc.importers.torch.kept_dropouts import kept_dropouts
 from ttc.importers.torch.no_grad import detached_blocks
 from ttc.importers.torch.sizes import static_specs, user_inputs
+from ttc.importers.torch.tables import rows
 from ttc.importers.torch.tracing import tracing
 from ttc.marks.stages import tracing_stages
 
@@ -113,11 +115,14 @@ def import_exported(
 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
-    """Return the program in ops that have a mapping, as far as PyTorch can take it apart; functional.
+    """Return the program in ops that have a mapping, as far as PyTorch can take it apart; functional.  One that is so is given as it is,
+    since PyTorch would trace all of it again.
 
     Decompositions may give results with other strides than the ops did, so that views that traced well would fail: meanwhile views are
     reshapes.
     """
+    if _is_mapped(program):
+        return program
     views = program.graph.find_nodes(op="call_function", target=torch.ops.aten.view.default)
     module = program.graph_module
     with (
@@ -133,6 +138,23 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
         finally:
             for node in views:
                 node.target = torch.ops.aten.view.default
+
+
+def _is_mapped(program: ExportedProgram) -> bool:
+    """Return whether a program of fixed shapes has functional ops with mappings alone, each with readers, and no tensor under two names."""
+    if program.range_constraints or has_aliases(program):
+        return False
+    for node in program.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        op = node.target
+        if not node.users:
+            return False
+        if op is operator.getitem:
+            continue
+        if not isinstance(op, torch._ops.OpOverload) or op._schema.is_mutable or overload_name(op) not in rows():
+            return False
+    return True
 
 
 def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec], changed: set[str | None]) -> Binding:

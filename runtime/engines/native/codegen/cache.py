@@ -46,6 +46,10 @@ _KEPT_SHARE = 0.9
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
+_TOTALS: dict[tuple[str, int, int], int] = {}
+"""Bytes of the entries of folders, as this process found them when it first wrote there, and those that it wrote since.  What others write
+meanwhile is counted by the next process."""
+
 
 @record
 class Entry:
@@ -98,7 +102,7 @@ class Cache:
         self.limit_bytes = limit_bytes
         self.reason: str | None = None
         self._fd = -1
-        self._total: int | None = None
+        self._place: tuple[str, int, int] = ("", 0, 0)
         self._lock = threading.Lock()
         if folder is None:
             self.reason = f"neither {VARIABLE} nor a home of the user names a folder"
@@ -181,7 +185,7 @@ class Cache:
                 os.unlink(entry.name, dir_fd=self._fd)
                 gone.append(entry)
         remove_abandoned_files(_TEMPORARY, self._fd)
-        self._total = None
+        _TOTALS.pop(self._place, None)
         return gone
 
     # ---- the folder --------------------------------------------------------------------------------------------------------------------
@@ -202,7 +206,7 @@ class Cache:
         if reason is not None:
             os.close(fd)
             raise ValueError(reason)
-        self._fd = fd
+        self._fd, self._place = fd, (str(folder), found.st_dev, found.st_ino)
 
     def _refuse(self, error: OSError | ValueError) -> None:
         """Say why nothing can be kept."""
@@ -260,13 +264,13 @@ class Cache:
     def _account(self, size_bytes: int) -> None:
         """Drop the oldest entries if this one was too much."""
         with self._lock:
-            if self._total is None:
+            total = _TOTALS.get(self._place)
+            if total is None:
                 remove_abandoned_files(_TEMPORARY, self._fd)
-                self._total = sum(_blocks(entry.size_bytes) for entry in self.entries())
+                total = sum(_blocks(entry.size_bytes) for entry in self.entries())
             else:
-                self._total += _blocks(size_bytes)
-            if self._total > self.limit_bytes:
-                self._total = self._shrink(int(self.limit_bytes * _KEPT_SHARE))
+                total += _blocks(size_bytes)
+            _TOTALS[self._place] = self._shrink(int(self.limit_bytes * _KEPT_SHARE)) if total > self.limit_bytes else total
 
     def _shrink(self, goal_bytes: int) -> int:
         """Drop entries, oldest first, until the rest takes at most so many bytes; returns what it takes."""
