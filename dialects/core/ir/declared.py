@@ -69,8 +69,8 @@ def is_declared(op: Operation) -> bool:
     the class says so, and only then.
 
     What is in a region that is isolated from above is for `check_dominance` to find.  False may also mean that only xDSL can tell: for
-    classes with optional regions, successors, attributes or other traits that check something, for constraints of other kinds than these
-    classes have today, and for an op at the end of a block that nothing has to end.
+    classes with any number of regions, successors, attributes or other traits that check something, for constraints of other kinds than
+    these classes have today, and for an op at the end of a block that nothing has to end.
     """
     known = _declared(type(op))
     if known is None or op.successors or (op.next_op is None) != known.ends:

@@ -352,8 +352,7 @@ def test_states_stay_states_and_derived_tensors_stay_nn() -> None:
     step, derived = module.ops
     assert [op.name for op in step.walk()] == ["func.func", "ttc.state", "tile.map", "func.return"]
     assert [op.name for op in derived.walk()] == ["func.func", "ttc.param", "nn.neg", "func.return"]
-    (function,) = entry_functions(module)
-    dtype = np.dtype(np.float32)
+    (function,), dtype = entry_functions(module), np.dtype(np.float32)
     assert ports(function) == ([Port("x", None, dtype, OUTERMOST)], [Port("n", "count", dtype)])
     assert "ttc.input_count" in function.attributes
 
