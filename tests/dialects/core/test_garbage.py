@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import gc
-import weakref
+import subprocess
+import sys
 
 import pytest
 
 from ttc.dialects.core.garbage import uncollected
-
-
-class _Cycle:
-    """Garbage that only a search frees."""
-
-    def __init__(self) -> None:
-        self.itself = self
 
 
 def _fail() -> None:
@@ -35,26 +29,38 @@ def test_inside_each_other() -> None:
     assert gc.isenabled()
 
 
-def test_what_was_made_inside_is_freed_when_asked_and_what_was_there_before_is_not_walked() -> None:
-    before, inside = weakref.ref(_Cycle()), None
-    with uncollected() as collect:
-        inside = weakref.ref(_Cycle())
-        kept = _Cycle()
-        assert inside() is not None
-        collect()
-        assert (inside(), before() is None, kept.itself) == (None, False, kept)
-    assert gc.get_freeze_count() == 0
-    gc.collect()
-    assert before() is None
+FREED = """
+import gc, weakref
+from ttc.dialects.core.garbage import uncollected
 
+class Cycle:
+    def __init__(self):
+        self.itself = self
 
-def test_objects_that_the_process_has_set_aside_stay_so() -> None:
+if FROZEN:
     gc.freeze()
-    try:
-        with uncollected() as collect:
-            inside = weakref.ref(_Cycle())
-            collect()
-            assert inside() is None
-        assert gc.get_freeze_count() > 0
-    finally:
-        gc.unfreeze()
+old = Cycle()
+gc.collect()  # it outlives one, as what a process holds for long does
+before = weakref.ref(old)
+del old
+with uncollected() as collect:
+    with uncollected() as inner:
+        stage, late = Cycle(), weakref.ref(Cycle())
+        inner()
+        assert late() is None
+    first = weakref.ref(stage)
+    del stage
+    collect()
+    assert (first() is None) is not FROZEN, "what outlived a search is walked where it was made inside"
+    assert before() is not None, "what was there before is not walked"
+assert gc.isenabled() and (gc.get_freeze_count() > 0) is FROZEN
+gc.collect()
+assert before() is None and first() is None
+"""
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_garbage_is_freed_when_asked_and_what_was_there_before_is_not_walked(frozen: bool) -> None:
+    """In a process of its own: tests have set aside what they import."""
+    done = subprocess.run([sys.executable, "-c", FREED.replace("FROZEN", str(frozen))], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
