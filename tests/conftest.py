@@ -26,13 +26,13 @@ LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LO
 """What libraries read once, when whichever test comes first imports them."""
 _MADE: list[str] = []
 
-gc.freeze()  # before anything is compiled, so that what is set aside below stays so
 # Garbage of a test process stays as it is in children: sessions of libraries, when they go, wait for threads that a child does not have.
 os.register_at_fork(after_in_child=gc.freeze)
 # A run is never red by chance: the same examples each time, whatever the machine has to do beside.
 settings.register_profile("tests", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 register_random(EXAMPLES)
+gc.freeze()  # before anything is compiled, so that what is set aside below stays so
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

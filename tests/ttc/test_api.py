@@ -46,6 +46,7 @@ def test_names() -> None:
 
 LEFT = """
 import gc, sys
+from xdsl.ir import Operation
 import ttc
 
 gc.collect()
