@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.passes.documented import pair
+from ttc.dialects.core.machines.chip_groups import ChipGroups
 from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.base import Pass
 from ttc.passes.nn.differentiate import Differentiate
@@ -25,7 +26,7 @@ FOLDERS = {"nn": ("nn",), "tile": ("nn_to_tile", "tile"), "netlist": ("tile_to_n
 TRAINING = TrainingPlan("mse", None, (("sgd",),), clip_norm=1.0)
 PIPELINES = (
     *map(stages, TARGETS),
-    stages(load_target("n150"), PipelineSettings(chips=(0, 1), divides=True)),
+    stages(load_target("n150"), PipelineSettings(chips=(0, 1), divides=ChipGroups(((0, 1),)))),
     stages(load_target("host"), PipelineSettings(gradients=Differentiate())),
     stages(load_target("host"), PipelineSettings(training=TRAINING)),
     stages(load_target("host"), PipelineSettings(training=replace(TRAINING, stash=True))),

@@ -64,9 +64,9 @@ def test_hosts_and_what_changes_and_is_read_elsewhere_are_unrolled() -> None:
     np.testing.assert_allclose(found["0.weight"], wanted["0.weight"], rtol=1e-5, atol=1e-6)
 
 
-def test_a_step_switches_as_many_epochs_for_many_microbatches_as_for_few() -> None:
+def test_a_step_switches_no_more_epochs_for_many_microbatches_than_for_few() -> None:
     few, many = compiled("plain", "n150", microbatches=2), compiled("plain", "n150", microbatches=16)
-    assert len(counts(many)) == len(counts(few))
+    assert len(counts(many)) <= len(counts(few))
 
 
 class Words(torch.nn.Module):

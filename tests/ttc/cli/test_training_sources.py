@@ -50,6 +50,8 @@ LOOP: dict[str, dict[str, object]] = {
     "log": {"log": "log.csv"},
     "curve": {"curve": "curve.svg"},
     "engine": {"engine": "reference"},
+    "exact": {"exact": True},
+    "stochastic_rounding": {"exact": True, "stochastic_rounding": 1},
     "threads": {"threads": 1},
 }
 """For each option of `ttc train` a set of options with it, beside the data."""
