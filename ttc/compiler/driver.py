@@ -239,7 +239,8 @@ def _run(unit: Unit, done: str, options: CompileOptions, watchers: Sequence[Inst
             passes = stages(unit.target, replace(wanted, samples=best_microbatch(unit, wanted)))
         end = _place_of(name, passes[stage], stage) if stage == last and name is not None else None
         run_stage(stage, passes[stage], unit, watchers, end)
-        collect()
+        if stage != last:  # after the last one all is done soon, and its IR with it
+            collect()
 
 
 def _place_of(name: str, passes: Sequence[Pass], stage: str) -> int:
