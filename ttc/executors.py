@@ -11,7 +11,7 @@ from ttc.api import compile
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.machines.targets import load_target
-from ttc.loading import exact_of, on_engine
+from ttc.loading import OF_RUNS, exact_of, on_engine
 from ttc.losses import Output, for_targets, loss_of
 from ttc.options import BOTH, CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.pipeline.staged import OF_PIPELINES, Staged
@@ -28,7 +28,6 @@ from ttc.train.replicas import Replicas, Trains
 from ttc.train.rows import Rows
 from ttc.train.updates import MARKED_LOSS
 
-_OF_RUNS = ("engine", "exact", "stochastic_rounding", "threads")
 _OF_COMPILE = frozenset(("dynamic_shapes", "options", "shapes"))
 """Keywords of `ttc.compile` that are no fields of options."""
 _NOT_IN_INFERENCE = {
@@ -188,7 +187,7 @@ def inference(
             raise Error("E0101", f"'{name}' means nothing in inference", hint=hint)
     batch = _batch(model, example_inputs, option_fields)
     options, of_devices = _taken(InferenceOptions, option_fields), dict(option_fields)
-    _require_known({name: value for name, value in option_fields.items() if name not in _OF_RUNS}, InferenceOptions)
+    _require_known({name: value for name, value in option_fields.items() if name not in OF_RUNS}, InferenceOptions)
     running, staged = _running(option_fields), None if devices is None else Staged(devices, plan, "1f1b", mode, of_devices)
     _check_plan(devices, plan)
     output = OutputMode.of(options.output)
@@ -224,7 +223,7 @@ def _taken(kind: type[Any], fields: dict[str, Any]) -> Any:
 
 def _running(fields: dict[str, Any]) -> RunOptions:
     """Return how programs run.  Raises E0101 for both engines, which `ttc run` compares."""
-    found = resolve(RunOptions, {name: fields.pop(name) for name in _OF_RUNS if name in fields}, os.environ)
+    found = resolve(RunOptions, {name: fields.pop(name) for name in OF_RUNS if name in fields}, os.environ)
     if found.engine == BOTH:
         raise Error("E0101", "engine 'both' is of ttc run, which compares the engines", hint="save a program, and give it to ttc run")
     exact_of(found)
@@ -237,7 +236,7 @@ def _require_known(fields: Mapping[str, Any], own: type[Any]) -> None:
     known = {item.name for kind in kinds for item, _ in settings(kind)} | {*_OF_COMPILE, *OF_PIPELINES}
     for name in fields:
         if name not in known:
-            names = sorted(known | {item.name for item, _ in settings(own)} | {*_OF_RUNS})
+            names = sorted(known | {item.name for item, _ in settings(own)} | {*OF_RUNS})
             raise Error("E0101", f"there is no option '{name[:80]}'", hint=nearest(name, names))
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ttc.runtime.program import Program
     from ttc.settings.loop_options import LoopOptions
 
+OF_RUNS = ("engine", "exact", "stochastic_rounding", "threads")
+"""Fields of RunOptions that executors, devices of pipelines and the backend of `torch.compile` take, too."""
+
 
 def load(
     path: str | os.PathLike[str],
@@ -74,8 +77,15 @@ def on_engine(program: Program, options: RunOptions) -> Program:
         return program
     from ttc.runtime.program import build_program
 
-    netlist, description, sources = program.netlist, program.description, program.constants.sources
-    return build_program(netlist, description, sources, engine=engine, threads=options.threads, exact=exact)
+    return build_program(
+        program.netlist,
+        program.description,
+        program.constants.sources,
+        engine=engine,
+        threads=options.threads,
+        exact=exact,
+        texts=program.texts,
+    )
 
 
 def chosen_engine(options: RunOptions | LoopOptions) -> str | None:

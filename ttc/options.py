@@ -15,7 +15,7 @@ from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PAR
 from ttc.dialects.core.records import record
 from ttc.inputs.files import check_tables
 from ttc.settings.generate_options import GenerateOptions
-from ttc.settings.loop_options import LoopOptions, UpdateOptions
+from ttc.settings.loop_options import EXACT_HELP, STOCHASTIC_HELP, LoopOptions, UpdateOptions
 from ttc.settings.option_values import Shape, read_shapes
 from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
 from ttc.settings.precision_reader import RULES_KEY, read_rules
@@ -207,8 +207,8 @@ class RunOptions(Options):
     program: str | None = option(None, PROGRAM_HELP, takes.text, "NAME")
     pad_batch: bool = switch("Pad inputs with rows up to the next batch that there is a program for, and cut the results.")
     engine: str = choice(takes.ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*takes.ENGINES, BOTH))
-    exact: bool = switch("Compute as the device does: fidelity, registers, packing.")
-    stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
+    exact: bool = switch(EXACT_HELP)
+    stochastic_rounding: int | None = option(None, STOCHASTIC_HELP, takes.integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
     seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
     repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", takes.integer(1), "N")

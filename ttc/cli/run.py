@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ttc.comparison.engines import Agreement
     from ttc.comparison.gradients import GradientAgreement
     from ttc.comparison.layers import Layers
+    from ttc.dialects.netlist.model import Netlist
     from ttc.runtime.executor import Executor
 
 BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -150,6 +151,12 @@ def limit_threads(threads: int | None) -> None:
             os.environ[name] = str(threads)
 
 
+def note_exact(console: Console, netlist: Netlist, *, exact: bool) -> None:
+    """Say that `--exact` changes nothing where that is so."""
+    if exact and netlist.chip.grid is None:
+        console.note(f"note: --exact changes nothing: target {netlist.chip.target} is no device")
+
+
 def _run(
     console: Console,
     archive: Path,
@@ -179,8 +186,7 @@ def _run(
             inputs = gather(signature, **source, seed=options.seed, fixed=known_inputs(executor, signature))
             if inputs.drawn:
                 console.note(f"note: random values for {', '.join(inputs.drawn)} (seed {options.seed})")
-            if options.exact and executor.netlist.chip.grid is None:
-                console.note(f"note: --exact changes nothing: target {executor.netlist.chip.target} is no device")
+            note_exact(console, executor.netlist, exact=options.exact)
             if restore is not None:
                 executor.restore(restore)
             progress.show("running")

@@ -10,7 +10,7 @@ import click
 
 from ttc.cli.console import Console, time_text
 from ttc.cli.options import FILE, PRECOMPILED, flags_of, options_from, verbosity
-from ttc.cli.run import limit_threads
+from ttc.cli.run import limit_threads, note_exact
 from ttc.dialects.core.errors import Error
 from ttc.settings.loop_options import AUTO, LoopOptions
 
@@ -48,6 +48,7 @@ def command(
     with console.progress() as progress:
         progress.show(f"loading {archive.name}")
         executor = load(archive, options.threads, precompiled=precompiled, on_compile=progress.compiling, **arithmetic)
+    note_exact(console, executor.netlist, exact=options.exact)
     with executor:
         begun, lines = _train(console, executor.session, options)
         if output is not None:

@@ -28,11 +28,10 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.nn.base import NNOp
 from ttc.importers.base import import_model
-from ttc.loading import chosen_engine, exact_of
+from ttc.loading import on_engine
 from ttc.options import CompileOptions, RunOptions, resolve
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description
-from ttc.runtime.program import build_program
 
 BATCH_NODES = 256
 """The most values that are outputs of one compilation."""
@@ -254,11 +253,5 @@ class _Comparison:
         description, options = self.run.description, self.run.options
         compiling = resolve(CompileOptions, {**description.options, "probe": tuple(probes) or None})
         source = Source(self.module.clone(), self.weights.copy(), "import")
-        package = compile_source(source, compiling).package
-        if package is None:
-            raise Error("E0901", "compiling stopped before the end")
-        exact = exact_of(options)
-        tensors, engine = package.tensors, chosen_engine(options)
-        program = build_program(package.netlist, package.description, tensors, engine=engine, threads=options.threads, exact=exact)
-        with Executor(program) as executor:
+        with Executor(on_engine(compile_source(source, compiling).program(), options)) as executor:
             return dict(executor.run(dict(self.run.inputs)))

@@ -11,7 +11,7 @@ from typing import Any
 from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.inputs.files import require_folder
-from ttc.loading import exact_of
+from ttc.loading import OF_RUNS, exact_of
 from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.passes.base import Instrument
 from ttc.process.platform import require_supported
@@ -22,7 +22,6 @@ _OF_FILES = frozenset(("to", "from_", "weights", "shape", "batch", "values"))
 """Options of compiling that go with a model file: a graph's sizes are those of its inputs."""
 _OF_COMMANDS = frozenset(("timing", "stats"))
 """Options of debugging that are reported when a command ends."""
-_OF_RUNS = frozenset(("engine", "exact", "stochastic_rounding", "threads"))
 """Options of running that go with a program in memory."""
 _FALLBACK = "fallback"
 
@@ -59,7 +58,7 @@ def read_settings(given: Mapping[str, Any] | None, mode: str | None = None) -> S
         raise Error("E0101", f"the backend has no mode '{mode}'", hint="see its options: format, precision, effort")
     of_compiling = _names(CompileOptions) - _OF_FILES
     of_debugging = _names(DebugOptions) - _OF_COMMANDS
-    known = {*of_compiling, *of_debugging, *_OF_RUNS, _FALLBACK}
+    known = {*of_compiling, *of_debugging, *OF_RUNS, _FALLBACK}
     given = dict(given or {})
     for name in given:
         if name not in known:
@@ -68,7 +67,7 @@ def read_settings(given: Mapping[str, Any] | None, mode: str | None = None) -> S
     def part(names: Collection[str]) -> dict[str, Any]:
         return {name: value for name, value in given.items() if name in names}
 
-    running = resolve(RunOptions, part(_OF_RUNS), os.environ)
+    running = resolve(RunOptions, part(OF_RUNS), os.environ)
     exact_of(running)
     compiling = resolve(CompileOptions, part(of_compiling), os.environ)
     return Settings(compiling, resolve(DebugOptions, part(of_debugging), os.environ), running, _truth(given.get(_FALLBACK, True)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.generation.generator import Generator
-from ttc.loading import chosen_engine, exact_of, load, options_for
+from ttc.loading import load, on_engine, options_for
 from ttc.options import CompileOptions, RunOptions
 from ttc.settings.records import settings
 
@@ -42,18 +42,7 @@ def generator(
     require_torch()
     from ttc.generation.compiling import CHUNKS, compile_generation, default_length
     from ttc.runtime.executor import Executor
-    from ttc.runtime.program import build_program
 
     length = default_length(model) if max_length is None else max_length
     compiled = compile_generation(model, 1 if batch is None else batch, length, CHUNKS if chunks is None else chunks, compiling)
-    exact = exact_of(options)
-    program = build_program(
-        compiled.netlist,
-        compiled.description,
-        compiled.constants.sources,
-        engine=chosen_engine(options),
-        threads=options.threads,
-        exact=exact,
-        texts=compiled.texts,
-    )
-    return Generator(Executor(program))
+    return Generator(Executor(on_engine(compiled, options)))

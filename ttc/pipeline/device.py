@@ -6,14 +6,13 @@ from typing import Any
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
-from ttc.loading import exact_of
+from ttc.loading import OF_RUNS, exact_of
 from ttc.options import CompileOptions, RunOptions, resolve
 from ttc.runtime.devices import device_of_machine
 from ttc.settings.train_options import TrainOptions
 
 CPU = "cpu"
 """The device whose stages are modules of PyTorch that run eagerly."""
-_RUNNING = ("engine", "exact", "threads")
 """Options of `ttc.load` that a device takes."""
 _TRAINING = ("recompute", "memory", "batch_norm", "clip_value")
 """Options of training that a device takes; pipelines have the others."""
@@ -38,7 +37,7 @@ class Device:
         self.optimizer = optimizer
         self.scheduler = scheduler
         self.target, self.number = _target_and_number(place)
-        running = {key: option_fields.pop(key) for key in _RUNNING if key in option_fields}
+        running = {key: option_fields.pop(key) for key in OF_RUNS if key in option_fields}
         self.training = {key: option_fields.pop(key) for key in _TRAINING if key in option_fields}
         """Options of `ttc.compile` for stages that are trained."""
         self.compiling: dict[str, Any] = option_fields

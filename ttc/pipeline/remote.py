@@ -58,6 +58,7 @@ class RemoteSession:
             "threads": options.threads or threads,
             "engine": options.engine if "engine" in options.given else None,
             "exact": options.exact,
+            "stochastic_rounding": options.stochastic_rounding,
             "device": device.number,
         }
         self._process: subprocess.Popen[bytes] | None = None

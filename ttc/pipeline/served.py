@@ -47,7 +47,7 @@ def _session(archive: str, options: Mapping[str, Any]) -> KeepingSession:
     from ttc.runtime.engines.table import Exact
     from ttc.runtime.loader import load_program
 
-    exact = Exact() if options["exact"] else None
+    exact = Exact(options["stochastic_rounding"]) if options["exact"] else None
     program = load_program(Path(archive), engine=options["engine"], threads=options["threads"], exact=exact)
     program.prepare()
     return KeepingSession(Session(program, number=options["device"]))

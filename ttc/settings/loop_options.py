@@ -16,6 +16,9 @@ PARTIAL = ("error", "drop")
 AUTO = "auto"
 """The value of `--resume` for the newest checkpoint of the folder, if there is one."""
 
+EXACT_HELP = "Compute as the device does: fidelity, registers, packing."
+STOCHASTIC_HELP = "With --exact: round results at random, by this seed."
+
 OUTPUTS = "all|last|sum|mean|every:N|loss"
 
 
@@ -67,8 +70,8 @@ class LoopOptions(Options):
     log: Path | None = option(None, "Write a line an update.", takes.path, "FILE.csv|FILE.jsonl")
     curve: Path | None = option(None, "Draw the losses.", takes.path, "FILE.svg|FILE.png")
     engine: str = choice(takes.ENGINES[0], "What executes the netlist.", takes.ENGINES)
-    exact: bool = switch("Compute as the device does: fidelity, registers, packing.")
-    stochastic_rounding: int | None = option(None, "With --exact: round results at random, by this seed.", takes.integer(0), "SEED")
+    exact: bool = switch(EXACT_HELP)
+    stochastic_rounding: int | None = option(None, STOCHASTIC_HELP, takes.integer(0), "SEED")
     threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
 
 

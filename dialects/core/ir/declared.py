@@ -1,4 +1,4 @@
-"""Whether an op is as its class declares it: what xDSL verifies of operands, results, properties and regions, in an eighth of its time.
+"""Whether an op is as its class declares it: what xDSL verifies of operands, results, properties and regions, in a quarter of its time.
 
 xDSL goes through a definition's constraints anew at each op.  Here they become predicates once a class.  They only accept: an op that
 they do not accept is verified by xDSL, which has the last word and the text of the error.

@@ -62,6 +62,23 @@ def test_what_is_kept_is_an_option_of_the_device(recompute: str, rng: np.random.
         np.testing.assert_allclose(found[name], parameter.grad.numpy(), atol=1e-6)
 
 
+def test_arithmetic_of_the_device_is_that_of_its_options_in_its_process_too() -> None:
+    torch.manual_seed(3)
+    model, x = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Tanh()), torch.randn(4, 32)
+
+    def outputs(mode: str, **options: Any) -> np.ndarray:
+        with ttc.Pipeline([(ttc.Device("n150", format="Float16_b", **options), model)], mode=mode) as pipeline:
+            return pipeline.run_inference(inputs=[x]).get().numpy()
+
+    exact = outputs("sequential", exact=True)
+    found = [outputs(mode, exact=True, stochastic_rounding=seed) for mode, seed in (("sequential", 1), ("processes", 1), ("processes", 2))]
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[1], found[2])
+    assert not np.array_equal(found[1], exact)
+    with pytest.raises(Error, match="E0101"):
+        ttc.Device("n150", stochastic_rounding=1)
+
+
 def test_an_archive_that_computes_forward_again_is_no_stage(tmp_path: Any) -> None:
     x = torch.zeros(2, 4)
     joint = ttc.compile(torch.nn.Linear(4, 4), (x,), target="host", training=True)

@@ -144,17 +144,13 @@ def _is_mapped(program: ExportedProgram) -> bool:
     """Return whether a program of fixed shapes has functional ops with mappings alone, each with readers, and no tensor under two names."""
     if program.range_constraints or has_aliases(program):
         return False
-    for node in program.graph.nodes:
-        if node.op in ("placeholder", "output"):
-            continue
-        op = node.target
-        if not node.users:
-            return False
-        if op is operator.getitem:
-            continue
-        if not isinstance(op, torch._ops.OpOverload) or op._schema.is_mutable or overload_name(op) not in rows():
-            return False
-    return True
+    computed = [node for node in program.graph.nodes if node.op not in ("placeholder", "output")]
+    return all(node.users and (node.target is operator.getitem or _is_row(node.target)) for node in computed)
+
+
+def _is_row(op: object) -> bool:
+    """Return whether an op changes nothing, and has a mapping."""
+    return isinstance(op, torch._ops.OpOverload) and not op._schema.is_mutable and overload_name(op) in rows()
 
 
 def _binding(program: ExportedProgram, item: InputSpec, specs: Mapping[str, Spec], changed: set[str | None]) -> Binding:

@@ -49,6 +49,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _TOTALS: dict[tuple[str, int, int], int] = {}
 """Bytes of the entries of folders, as this process found them when it first wrote there, and those that it wrote since.  What others write
 meanwhile is counted by the next process."""
+_COUNTING = threading.Lock()
 
 
 @record
@@ -103,7 +104,7 @@ class Cache:
         self.reason: str | None = None
         self._fd = -1
         self._place: tuple[str, int, int] = ("", 0, 0)
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the descriptor
         if folder is None:
             self.reason = f"neither {VARIABLE} nor a home of the user names a folder"
             return
@@ -263,7 +264,7 @@ class Cache:
 
     def _account(self, size_bytes: int) -> None:
         """Drop the oldest entries if this one was too much."""
-        with self._lock:
+        with _COUNTING:
             total = _TOTALS.get(self._place)
             if total is None:
                 remove_abandoned_files(_TEMPORARY, self._fd)

@@ -116,7 +116,7 @@ def compilers(cpu: Cpu, kernels: int, threads: int) -> Iterator[ObjectCode]:
 
     Few are made in this process, and all where LLVM is in it already.
     """
-    if kernels < MANY or "llvmlite" in sys.modules or not _can_start():
+    if kernels < MANY or "llvmlite" in sys.modules or not can_start():
         yield _here(cpu)
         return
     found = _Compilers(cpu, min(threads, kernels // MANY))
@@ -126,7 +126,7 @@ def compilers(cpu: Cpu, kernels: int, threads: int) -> Iterator[ObjectCode]:
         found.close()
 
 
-def _can_start() -> bool:
+def can_start() -> bool:
     """Return whether this process is one of Python's own program, which starts another when it is run."""
     return not getattr(sys, "frozen", False) and os.path.basename(sys.executable or "").startswith("python")
 

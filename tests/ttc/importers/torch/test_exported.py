@@ -15,6 +15,7 @@ from ttc.dialects.core.ir.entries import entry_functions, ports  # noqa: E402
 from ttc.dialects.core.ir.leaves import ConstantOp, LeafOp, ParamOp, StateOp  # noqa: E402
 from ttc.dialects.core.ir.locations import source_names  # noqa: E402
 from ttc.importers.torch import import_exported, import_module, import_object  # noqa: E402
+from ttc.importers.torch.exported import decomposed  # noqa: E402
 from ttc.importers.torch.tables import rows  # noqa: E402
 
 nn = torch.nn
@@ -365,3 +366,46 @@ def test_losses_that_are_computed_in_chunks() -> None:
         found = executor.run({"x": x.numpy(), "w": w.numpy()})
         wanted = Loss()(x, w)
     assert all(np.abs(ours - theirs.numpy()).max() < 1e-5 for ours, theirs in zip(found.values(), wanted, strict=True))
+
+
+class Dead(torch.nn.Module):
+    """A result that nothing reads."""
+
+    def forward(self, x: Any) -> Any:
+        x.exp()
+        return x.relu()
+
+
+class Tied(torch.nn.Module):
+    """Two buffers of the same memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = torch.nn.Buffer(torch.ones(3))
+        self.b = torch.nn.Buffer(self.a.view(3))
+
+    def forward(self, x: Any) -> Any:
+        return x + self.a + self.b
+
+
+class InPlace(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return (x + 1).relu_()
+
+
+@pytest.mark.parametrize(
+    ("module", "dynamic", "again"),
+    [
+        (torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU(), torch.nn.LayerNorm(4)), False, False),
+        (torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU()), True, True),
+        (torch.nn.CosineSimilarity(), False, True),
+        (Dead(), False, True),
+        (Tied(), False, True),
+        (InPlace(), False, True),
+    ],
+    ids=["mapped", "dynamic", "unmapped", "dead", "tied", "in place"],
+)
+def test_what_has_mappings_alone_is_not_traced_again(module: Any, dynamic: bool, again: bool) -> None:
+    x = (torch.ones(2, 3), torch.ones(2, 3)) if isinstance(module, torch.nn.CosineSimilarity) else (torch.ones(2, 3),)
+    program = torch.export.export(module.eval(), x, dynamic_shapes=[{0: torch.export.Dim("n", min=2)}] if dynamic else None)
+    assert (decomposed(program) is not program) == again

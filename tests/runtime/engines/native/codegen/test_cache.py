@@ -288,6 +288,19 @@ def test_the_oldest_go_when_it_is_full(tmp_path: Path) -> None:
     assert len(list(second.entries())) == 2
 
 
+def test_a_process_lists_the_folder_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[object] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda place: listed.append(place) or scandir(place))
+    for key in "abc":
+        Cache(tmp_path).put(key, CPU, DATA)
+    once = len(listed)
+    Cache(tmp_path).put("d", CPU, DATA)
+    assert 0 < once == len(listed)
+    Cache(tmp_path, limit_bytes=2 * 4096).put("e", CPU, DATA)  # what other objects wrote is counted
+    assert len(list(Cache(tmp_path).entries())) == 1
+
+
 def test_what_killed_writers_left_goes(cache: Cache) -> None:
     left, held = (folder(cache) / f".{start * 16}-{'0' * 16}.tmp" for start in "ab")
     for path in (left, held):
