@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._dynamo import register_backend
 
 from ttc import graphs, metrics
 from ttc.compat.names import ignored, told
 from ttc.dialects.core.errors import Error, nearest
-from ttc.dynamo import backend
 from ttc.graphs import graph
 from ttc.inputs.files import write_bytes
 
@@ -194,11 +192,3 @@ def _ignore(arguments: dict[str, Any], **more: str) -> None:
             raise Error("E0101", f"graphs have no argument '{name[:40]}'", hint=nearest(name, EFFECTLESS))
         if value:
             ignored(f"habana_frameworks' {name}", EFFECTLESS.get(name) or more[name])
-
-
-def register() -> None:
-    """Register the backend of ttc as `hpu_backend`, so that torch.compile finds it by that name."""
-    register_backend(backend, name="hpu_backend")
-
-
-register()

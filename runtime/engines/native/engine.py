@@ -155,7 +155,7 @@ class NativeEngine:
             return cpu
         from ttc.runtime.engines.native.execution.amx_check import with_checked_tiles
 
-        return with_checked_tiles(cpu)
+        return with_checked_tiles(cpu, self.kernels)
 
 
 def _later(

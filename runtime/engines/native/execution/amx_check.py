@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
-from ttc.runtime.engines.native.codegen.cache import process_cache
 from ttc.runtime.engines.native.codegen.code import CodeStore, Signature, compiled
 from ttc.runtime.engines.native.codegen.features import Cpu, permit_amx
+from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 from ttc.runtime.engines.native.graph.region import identity
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, panel_bytes
@@ -21,14 +22,17 @@ from ttc.runtime.pages import aligned_bytes
 _ROWS, _DEPTH, _COLUMNS = 2 * BLOCK + 9, 64, PANEL + 5
 
 
-def with_checked_tiles(cpu: Cpu) -> Cpu:
-    """Return the CPU, without AMX if the system forbids it to this process, or its products are wrong; found out once a process."""
-    return cpu if not cpu.has("amx-bf16") or _works(cpu) else cpu.without("amx-tile")
+def with_checked_tiles(cpu: Cpu, kernels: KernelFolders) -> Cpu:
+    """Return the CPU, without AMX if the system forbids it to this process, or its products are wrong.
+
+    This is found out once a process for each folder of code, as a folder that is used where there is no LLVM must hold the check's kernels.
+    """
+    return cpu if not cpu.has("amx-bf16") or _works(cpu, kernels.folder, kernels.fill) else cpu.without("amx-tile")
 
 
 @cache
-def _works(cpu: Cpu) -> bool:
-    return permit_amx() and multiplies_right(cpu, process_cache())
+def _works(cpu: Cpu, folder: Path | None, fill: bool) -> bool:
+    return permit_amx() and multiplies_right(cpu, KernelFolders(folder, fill).store())
 
 
 def multiplies_right(cpu: Cpu, store: CodeStore | None) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import emulated_tiles
+from ttc.runtime.engines.native.codegen import code
 from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
+from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution import amx_check
 from ttc.runtime.engines.native.execution.amx_check import multiplies_right, with_checked_tiles
@@ -48,10 +51,23 @@ def test_no_amx_where_it_is_refused_or_wrong(monkeypatch: pytest.MonkeyPatch, pe
     monkeypatch.setattr(amx_check, "permit_amx", lambda: permitted)
     monkeypatch.setattr(amx_check, "multiplies_right", multiplies)
     for _ in range(2):
-        assert with_checked_tiles(AMX) == NativeEngine(cpu=AMX).checked_cpu() == (AMX if permitted and right else PLAIN)
+        assert with_checked_tiles(AMX, KernelFolders()) == NativeEngine(cpu=AMX).checked_cpu() == (AMX if permitted and right else PLAIN)
     assert asked == [AMX] * permitted
 
 
 def test_cpus_without_amx_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(amx_check, "permit_amx", lambda: pytest.fail("asked"))
-    assert with_checked_tiles(PLAIN) == NativeEngine(cpu=PLAIN).checked_cpu() == PLAIN
+    assert with_checked_tiles(PLAIN, KernelFolders()) == NativeEngine(cpu=PLAIN).checked_cpu() == PLAIN
+
+
+@pytest.mark.skipif(host_cpu().arch != "x86-64", reason="runs code")
+def test_a_folder_holds_the_kernels_of_the_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each folder that is filled gets them, and a process without LLVM finds them in the one that is named."""
+    monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(amx_check, "permit_amx", lambda: True)
+    cpu = emulated_tiles()
+    for name in ("one", "other"):
+        assert amx_check._works(cpu, tmp_path / name, fill=True)
+        assert len(list((tmp_path / name).glob("*.code"))) == 2
+    monkeypatch.setattr(code, "_made", lambda *_: pytest.fail("compiled"))
+    assert amx_check._works(cpu, tmp_path / "one", fill=False)
