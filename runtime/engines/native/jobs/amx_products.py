@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _TASK_FLOPS = 2_000_000
 """The least FLOPs of a task, if there are several."""
+_TASK_PANELS = 8
+"""The least panels of a task whose rows are gathered, if there are several: gathering takes about as long as one panel."""
 _NEAR_BYTES = 1 << 20
 """The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
 _SCRATCH_BYTES = 1 << 20
@@ -115,7 +117,8 @@ def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], rows: int, pan
         height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
     groups = -(-rows // height)
     row_chunks = min(groups, wanted)
-    panel_chunks = min(panel_count, -(-wanted // row_chunks))
+    least = 1 if isinstance(kernel.rows, DenseRows) else _TASK_PANELS
+    panel_chunks = min(max(panel_count // least, 1), -(-wanted // row_chunks))
     words |= {"rows": rows, "columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "height": height, "groups": groups}
     words |= {"panels": panel_count, "row_chunks": row_chunks, "panel_chunks": panel_chunks}
     tasks = count * row_chunks * panel_chunks

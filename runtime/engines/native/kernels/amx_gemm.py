@@ -5,15 +5,18 @@ loaded, once for each pair of parts that differs from the one before (see `amx_p
 loaded from where the rows lie, if these are rows at one stride with whole tiles of channels, 32 of them; else they are gathered into
 scratch memory first, tap by tap: windows, and the last rows.  The sums go to the first-level cache, and from there through the region.
 
-Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group.
+Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group; the next one is fetched into the
+second-level cache meanwhile.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 BLOCK = 32
-"""The rows of a block of the result."""
+"""The rows of a block of the result: two tiles.  Where the last block has no more than one, the second is not computed."""
 GROUP = 128
 """The most rows of a group: `height` of a job, a multiple of BLOCK."""
 _SUMS_BYTES = BLOCK * PANEL * 4
@@ -106,6 +109,8 @@ class _Work:
         self.width_bytes = self.chunks * (DEPTH * 2)
         self.row_bytes = self.width_bytes * self.parts + HEADER_BYTES
         self.header = HEADER_BYTES if self.parts > 1 else 0
+        self.panel_bytes = self.taps * self.chunks * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES
+        self.ahead = f.variable(f.scratch)
         self.sums = f.scratch
         self.records = f.at(self.sums, _SUMS_BYTES, "i8")
         zeros = f.at(self.records, GROUP // BLOCK * _RECORD_BYTES, "i8")
@@ -130,8 +135,10 @@ class _Work:
             self.kernel.rows.emit(f, words, bases, (first, count), self.table)
             with f.loop(0, count, BLOCK) as start:
                 self._prepare(bases["a"], first, start, f.smaller(count - start, BLOCK))
-            with f.loop(first_panel, last_panel) as panel, f.loop(0, count, BLOCK) as start:
-                self._block(bases, first, (start, f.smaller(count - start, BLOCK)), panel)
+            with f.loop(first_panel, last_panel) as panel:
+                self.ahead.set(f.at(bases["b"], (panel + 1) * self.panel_bytes, "i8"))
+                with f.loop(0, count, BLOCK) as start:
+                    self._block(bases, first, (start, f.smaller(count - start, BLOCK)), panel)
 
     def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
         """Address of row r of the group at a tap."""
@@ -176,18 +183,17 @@ class _Work:
     def _gather(self, base: Value, first: Value, span: tuple[Value, Value], tiles: Value) -> None:
         """Copy the rows of a block into tiles: for each tap, each 32 channels and each part, 32 rows of 64 bytes."""
         f, (start, count) = self.f, span
-        with f.loop(0, self.taps) as tap:
-            place = f.at(tiles, tap * (self.width_bytes * (self.parts * BLOCK)), "i8")
+        with f.loop(0, self.taps) as tap, f.loop(0, self.chunks) as chunk:
+            target = f.at(tiles, (tap * self.chunks + chunk) * (self.parts * BLOCK * 64), "i8")
+            mask = f.mask(self.depth - chunk * DEPTH, DEPTH) if self.parts == 1 else None
             with f.loop(0, count) as r:
-                row = f.at(self._left(base, first, tap, start + r), self.header, "i8")
-                with f.loop(0, self.chunks) as chunk:
-                    target = f.at(place, chunk * (self.parts * BLOCK * 64) + r * 64, "i8")
-                    mask = f.mask(self.depth - chunk * DEPTH, DEPTH) if self.parts == 1 else None
-                    for p in range(self.parts):
-                        source = f.at(row, self.width_bytes * p + chunk * 64, "i8")
-                        f.store(f.load(source, "u16", DEPTH, mask), f.at(target, p * BLOCK * 64, "i8"))
-            with f.loop(count, BLOCK) as r, f.loop(0, self.chunks * self.parts) as i:
-                f.store(f.constant(0, "u16", DEPTH), f.at(place, i * (BLOCK * 64) + r * 64, "i8"))
+                row = f.at(self._left(base, first, tap, start + r), chunk * 64 + self.header, "i8")
+                for p in range(self.parts):
+                    found = f.load(f.at(row, self.width_bytes * p, "i8"), "u16", DEPTH, mask)
+                    f.store(found, f.at(target, r * 64 + p * BLOCK * 64, "i8"))
+            with f.loop(count, BLOCK) as r:
+                for p in range(self.parts):
+                    f.store(f.constant(0, "u16", DEPTH), f.at(target, r * 64 + p * BLOCK * 64, "i8"))
 
     # ---- blocks of sums ------------------------------------------------------------------------------------------------------------------
 
@@ -195,18 +201,17 @@ class _Work:
         """One block of c: sums, then the region."""
         f, (start, count) = self.f, span
         record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
-        size = self.taps * self.chunks * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES
-        right = f.at(bases["b"], panel * size, "i8")
+        right = f.at(bases["b"], panel * self.panel_bytes, "i8")
         finish = Finish(self.kernel.region, self.kernel.spread, PANEL, min(f.lanes, PANEL))
         with f.loop(0, count) as r:
             emit_fetch(f, finish, self._places(start + r), panel * PANEL, 3)
         if self.parts == 1:
-            self._multiply(record, right)
+            self._multiply(record, right, count)
         else:
             mark = f.load(f.at(record, _RECORD_WORDS.index("mark"), "i64"), "i64") | f.converted(f.load(right, "u32"), "i64")
             with f.choice(mark.equals(0)) as (usual, wild):
                 with usual:
-                    self._multiply(record, right)
+                    self._multiply(record, right, count)
                 with wild:
                     left = ExactOperands(
                         lambda tap, r: self._left(bases["a"], first, tap, start + r), right, self.taps, self.depth, self.parts
@@ -221,30 +226,47 @@ class _Work:
         f = self.f
         return {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
 
-    def _multiply(self, record: Value, panel: Value) -> None:
+    def _multiply(self, record: Value, panel: Value, count: Value) -> None:
         """The sums of a block in tiles, and from there to memory."""
-        f, tiles = self.f, self.tiles
-        for row in _SUM_TILES:
+        with self.f.choice(count > BLOCK // 2) as (both, upper):
+            for branch, halves in ((both, 2), (upper, 1)):
+                with branch:
+                    self._sum(record, panel, halves)
+
+    def _sum(self, record: Value, panel: Value, halves: int) -> None:
+        """The sums of so many halves of a block."""
+        f, tiles, step = self.f, self.tiles, self.parts * 2 * TILE_BYTES
+        for row in _SUM_TILES[:halves]:
             for tile in row:
                 tiles.zero(tile)
         row, chunk, part = (f.load(f.at(record, _RECORD_WORDS.index(name), "i64"), "i64") for name in ("row", "chunk", "part"))
         a = f.variable(f.load(record, "ptr"))
         b = f.variable(f.at(panel, HEADER_BYTES, "i8"))
-        width = f.constant(64, "i64")
         with f.loop(0, self.taps * self.chunks):
-            there: tuple[int | None, int | None] = (None, None)
-            for left, right in PRODUCTS[self.parts]:
-                for half in range(2):
-                    if left != there[0]:
-                        tiles.load(_LEFT_TILES[half], f.at(a.get(), part * left + row * (16 * half), "i8"), row)
-                    if right != there[1]:
-                        tiles.load(_RIGHT_TILES[half], f.at(b.get(), (2 * right + half) * TILE_BYTES, "i8"), width)
-                there = (left, right)
-                for sums, i in zip(_SUM_TILES, _LEFT_TILES, strict=True):
-                    for total, j in zip(sums, _RIGHT_TILES, strict=True):
-                        tiles.dot(total, i, j)
+            self._step((a.get(), b.get()), (row, part), halves)
             a.set(f.at(a.get(), chunk, "i8"))
-            b.set(f.at(b.get(), self.parts * 2 * TILE_BYTES, "i8"))
-        for i, sums in enumerate(_SUM_TILES):
+            b.set(f.at(b.get(), step, "i8"))
+        for i, sums in enumerate(_SUM_TILES[:halves]):
             for j, tile in enumerate(sums):
                 tiles.store(tile, f.at(self.sums, (i * 16 * PANEL + j * 16) * 4, "i8"), f.constant(PANEL * 4, "i64"))
+
+    def _step(self, operands: tuple[Value, Value], strides: tuple[Value, Value], halves: int) -> None:
+        """The products of 32 channels, all pairs of parts; meanwhile a quarter as much of the next panel is brought near."""
+        f, tiles, (a, b), (row, part) = self.f, self.tiles, operands, strides
+        width, ahead = f.constant(64, "i64"), self.ahead.get()
+        near = self.parts * 2 * TILE_BYTES * BLOCK // GROUP
+        lines = iter(range(0, near, ALIGNMENT))
+        there: tuple[int | None, int | None] = (None, None)
+        for left, right in PRODUCTS[self.parts]:
+            for half in range(2):
+                if left != there[0] and half < halves:
+                    tiles.load(_LEFT_TILES[half], f.at(a, part * left + row * (16 * half), "i8"), row)
+                if right != there[1]:
+                    tiles.load(_RIGHT_TILES[half], f.at(b, (2 * right + half) * TILE_BYTES, "i8"), width)
+            there = (left, right)
+            for i in range(halves):
+                for total, j in zip(_SUM_TILES[i], _RIGHT_TILES, strict=True):
+                    tiles.dot(total, _LEFT_TILES[i], j)
+                    for line in islice(lines, 4 // halves):
+                        f.prefetch(f.at(ahead, line, "i8"), 2)
+        self.ahead.set(f.at(ahead, near, "i8"))

@@ -34,7 +34,8 @@ def test_none_without_tiles(precision: str) -> None:
 
 def test_float32_needs_what_computing_bounds() -> None:
     assert parts("float32", 63, 768, 768) == parts("float32", 64, 32, 768) == parts("float32", 64, 768, 32) == 0
-    assert parts("float32", 65, 768, 768) == 0  # a third of the tiles' rows would be padding
+    assert parts("float32", 65, 768, 768) == 0  # a fifth of the tiles' rows would be padding
+    assert parts("float32", 197, 768, 768) == 3  # the last 5 rows take one tile, not two
     assert parts("float32", 128, 768, 768, right=COMPUTED) == 0
     assert parts("high", 128, 768, 768, right=COMPUTED) == 2
 
