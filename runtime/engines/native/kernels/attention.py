@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
+from ttc.runtime.engines.native.kernels.amx_block import SIZE, emit_tile_block
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
@@ -27,11 +28,14 @@ from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ttc.runtime.engines.native.ir.tiles import Tiles
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 _GROUP = 24
 """Query rows whose scores are held at a time, at least: their scores and one panel of keys lie in the first-level cache."""
+_LEAST_EXPONENT = -87.0
+"""A number whose exponential is not denormal; those of lower ones are taken for 0."""
 _SIZES = ("rows", "keys", "depth", "columns", "chunks", "key_block", "scale")
 _PLACES = ("values", "queries", "scores", "sums", "tile", "top", "total", "factor", "share")
 """Parts of the scratch memory, behind the packed keys."""
@@ -47,7 +51,8 @@ class Attention(JobKernel):
         mask: that of the mask, if there is one.
         zero_masked: rows whose scores are all -inf give 0 instead of NaN.
         batch: dimensions of the batch.
-        multiplier: how elements are multiplied; bf16 needs an even depth.
+        multiplier: how elements are multiplied; bf16 needs an even depth, but for tiles.
+        tiles: whether products are those of AMX; blocks have `amx_block.SIZE` rows and columns, and the multiplier is bf16.
 
     Tasks: (element of the batch, chunk of rows), the latter faster.  Words: `names`; strides in bytes, the last dimension of each tensor
     is dense, `key_block` a multiple of the columns of `scores`, `at_*` offsets into scratch memory (`places`).
@@ -63,6 +68,7 @@ class Attention(JobKernel):
     zero_masked: bool = False
     batch: int = 0
     multiplier: Multiplier = "f32"
+    tiles: bool = False
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -79,11 +85,18 @@ class Attention(JobKernel):
         """The rows that are computed at a time."""
         return -(-_GROUP // self.scores.rows) * self.scores.rows
 
+    @property
+    def unit(self) -> int:
+        """The number of whose multiples channels are multiplied: zeros stand for those that are missing."""
+        if self.tiles:
+            return SIZE
+        return 1 if self.multiplier == "f32" else 2
+
     def places(self, depth: int, columns: int, key_block: int, rows: int) -> tuple[dict[str, int], int]:
         """Return offsets in scratch memory by the words' names, and its size in bytes.  rows: the most of a task."""
         width = self.sums.panels(columns) * self.sums.columns
         floats = {
-            "keys": key_block * depth,
+            "keys": key_block * -(-depth // self.unit) * self.unit,
             "values": key_block * width,
             "queries": self.group * _query_stride(depth),
             "scores": (self.group + self.sums.rows) * _score_stride(key_block),
@@ -99,7 +112,15 @@ class Attention(JobKernel):
         return {name: place for name, place in found.items() if name != "at_keys"}, end
 
     def emit_job(self, f: Writer, words: Words) -> None:
-        _Attend(f, words, self).tasks()
+        if not self.tiles:
+            _Attend(f, words, self, None).tasks()
+            return
+        from ttc.runtime.engines.native.ir.tiles import Tiles
+
+        tiles = Tiles(f)
+        tiles.configure()
+        _Attend(f, words, self, tiles).tasks()
+        tiles.release()
 
 
 def _query_stride(depth: int) -> int:
@@ -115,8 +136,8 @@ def _score_stride(key_block: int) -> int:
 class _Attend:
     """The code of one kernel."""
 
-    def __init__(self, f: Writer, words: Words, spec: Attention) -> None:
-        self.f, self.words, self.spec = f, words, spec
+    def __init__(self, f: Writer, words: Words, spec: Attention, tiles: Tiles | None) -> None:
+        self.f, self.words, self.spec, self.tiles = f, words, spec, tiles
         self.rows, self.keys, self.depth, self.columns = (words[name] for name in _SIZES[:4])
         self.lanes = spec.scores.lanes
         self.packed_keys = f.scratch
@@ -174,11 +195,11 @@ class _Attend:
         """A block of keys and values in panels."""
         f, words, spec = self.f, self.words, self.spec
         keys = PackColumns(spec.scores.columns, spec.scores.lanes, spec.k, spec.multiplier)
-        sizes = {"depth": self.depth, "columns": count, "line": words["k_row"]}
+        sizes = {"depth": self._padded(self.depth), "columns": count, "line": words["k_row"]}
         with f.loop(0, (count + (spec.scores.columns - 1)) // spec.scores.columns) as panel:
-            keys.emit_task(f, sizes, panel, f.at(bases["k"], key * words["k_row"], "i8"), self.packed_keys)
+            keys.emit_task(f, sizes, panel, f.at(bases["k"], key * words["k_row"], "i8"), self.packed_keys, self.depth)
         values = PackRows(spec.sums.columns, spec.sums.lanes, spec.v, spec.multiplier)
-        sizes = {"depth": (count + (values.step - 1)) // values.step * values.step, "columns": self.columns, "line": words["v_row"]}
+        sizes = {"depth": self._padded(count), "columns": self.columns, "line": words["v_row"]}
         with f.loop(0, (count + (ROWS - 1)) // ROWS) as part:
             values.emit_task(f, sizes, part, f.at(bases["v"], key * words["v_row"], "i8"), self.values, count)
 
@@ -210,6 +231,15 @@ class _Attend:
                     f.store(found * scale, f.at(target, i, "f32"))
                 else:
                     f.write(found, f.at(target, i, "bf16"), "bf16")
+            self._fill(target, self.depth)
+
+    def _fill(self, row: Value, count: Value) -> None:
+        """Fill a row of bfloat16, of so many elements and zeros up to a whole vector, with zeros up to whole tiles."""
+        if not self.spec.tiles:
+            return
+        f = self.f
+        with f.loop((count + (self.lanes - 1)) // self.lanes * self.lanes, self._padded(count), self.lanes) as i:
+            f.store(f.constant(0, "u16", self.lanes), f.at(row, i, "u16"))
 
     # ---- both products -------------------------------------------------------------------------------------------------------------------
 
@@ -218,14 +248,10 @@ class _Attend:
         f, block = self.f, self.spec.scores
         depth = self._channels(self.depth)
         with f.loop(0, keys, block.columns) as column, f.loop(0, count, block.rows) as row:
-            start = f.at(self.queries, row * self.query_stride, "f32")
-            rows = [f.at(start, self.query_stride * r, "f32") for r in range(block.rows)]
-            panel = f.at(self.packed_keys, column * depth, "f32")
-            found = emit_block(f, block, block.rows, self._operands(rows, panel, depth), self.spec.multiplier)
+            left = f.at(self.queries, row * self.query_stride, "f32")
             target = f.at(f.at(self.scores, row * self.score_stride, "f32"), column, "f32")
-            for r, sums in enumerate(found):
-                for v, total in enumerate(sums):
-                    f.store(total, f.at(f.at(target, self.score_stride * r, "f32"), v * block.lanes, "f32"))
+            panel = f.at(self.packed_keys, column * depth, "f32")
+            self._block(block, (left, self.query_stride), (panel, depth), (target, self.score_stride))
 
     def _sums(self, y: Value, span: tuple[Value, Value], key: Value, keys: Value) -> None:
         """Products of exponentials and values, added to those of earlier blocks of keys."""
@@ -233,12 +259,9 @@ class _Attend:
         state, count = span
         depth = self._channels(keys)
         with f.loop(0, self.columns, block.columns) as column, f.loop(0, count, block.rows) as row:
-            start = f.at(self.scores, row * self.score_stride, "f32")
-            rows = [f.at(start, self.score_stride * r, "f32") for r in range(block.rows)]
+            left = f.at(self.scores, row * self.score_stride, "f32")
             panel = f.at(self.values, column * depth, "f32")
-            for r, sums in enumerate(emit_block(f, block, block.rows, self._operands(rows, panel, depth), self.spec.multiplier)):
-                for v, total in enumerate(sums):
-                    f.store(total, f.at(self.tile, r * block.columns + v * block.lanes, "f32"))
+            self._block(block, (left, self.score_stride), (panel, depth), (self.tile, f.constant(block.columns, "i64")))
             with f.loop(0, f.smaller(count - row, block.rows)) as r:
                 self._add(
                     f.at(self.tile, r * block.columns, "f32"), f.at(y, (row + r) * self.words["y_row"], "i8"), state + row + r, column, key
@@ -265,10 +288,24 @@ class _Attend:
 
     def _channels(self, count: Value) -> Value:
         """Return steps of a product over so many channels; where they come in pairs, a last one without another has a zero beside it."""
-        return count if self.spec.multiplier == "f32" else (count + 1) // 2
+        return count if self.spec.multiplier == "f32" else self._padded(count) // 2
 
-    def _operands(self, rows: list[Value], panel: Value, depth: Value) -> Operands:
-        return Operands(lambda _: rows, panel, self.f.constant(1, "i64"), depth)
+    def _padded(self, count: Value) -> Value:
+        unit = self.spec.unit
+        return count if unit == 1 else (count + (unit - 1)) // unit * unit
+
+    def _block(self, block: Block, left: tuple[Value, Value], right: tuple[Value, Value], target: tuple[Value, Value]) -> None:
+        """Products of one block, stored.  left, target: first row, and float32 from row to row.  right: a panel, and its rows."""
+        f = self.f
+        (start, stride), (panel, depth), (place, place_stride) = left, right, target
+        if self.tiles is not None:
+            emit_tile_block(f, self.tiles, (start, stride * 4), panel, depth * 2, (place, place_stride * 4))
+            return
+        rows = [f.at(start, stride * r, "f32") for r in range(block.rows)]
+        operands = Operands(lambda _: rows, panel, f.constant(1, "i64"), depth)
+        for r, sums in enumerate(emit_block(f, block, block.rows, operands, self.spec.multiplier)):
+            for v, total in enumerate(sums):
+                f.store(total, f.at(f.at(place, place_stride * r, "f32"), v * block.lanes, "f32"))
 
     # ---- softmax -------------------------------------------------------------------------------------------------------------------------
 
@@ -311,6 +348,14 @@ class _Attend:
         """Return what is subtracted from scores: where all are -inf, nothing."""
         return self.f.select(top.equals(-inf), 0.0, top)
 
+    def _share_of(self, x: Value) -> Value:
+        """Return e^x for x <= 0, and 0 instead of denormals: they add nothing to a sum of at least 1, and some CPUs take ten times as long
+        for them.
+        """
+        f = self.f
+        tiny = x < _LEAST_EXPONENT
+        return f.select(tiny, 0.0, f.exp(f.select(tiny, 0.0, x)))
+
     def _exponentials(self, row: Value, keys: Value, state: Value) -> None:
         """exp(scores - the largest one) in place of the scores, and their sum."""
         f = self.f
@@ -318,9 +363,10 @@ class _Attend:
         total = f.variable(f.constant(0.0, "f32", self.lanes))
         storage = self.spec.multiplier
         with f.loop(0, keys, self.lanes) as i:
-            found = f.exp(f.load(f.at(row, i, "f32"), "f32", self.lanes) - base)
+            found = self._share_of(f.load(f.at(row, i, "f32"), "f32", self.lanes) - base)
             f.write(found, f.at(row, i, storage), storage)
             total.set(total.get() + found)
+        self._fill(row, keys)
         place = f.at(self.total, state, "f32")
         whole = f.load(place, "f32") + f.folded("add", total.get())
         f.store(whole, place)

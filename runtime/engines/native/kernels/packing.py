@@ -98,9 +98,7 @@ class PackRows(Packing):
     def emit_task(
         self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value, there: Value | None = None
     ) -> None:
-        """Pack one task's part of one element of the batch.  there: channels that exist, `depth` or one less; zeros stand for the last
-        one.
-        """
+        """Pack one task's part of one element of the batch.  there: channels that exist, at most `depth`; zeros stand for the others."""
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
         there = depth if there is None else there
         first = task * ROWS
@@ -139,8 +137,12 @@ class PackRows(Packing):
 class PackColumns(Packing):
     """Packs columns: b[k, n] with k running fastest. A task is a panel."""
 
-    def emit_task(self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value) -> None:
-        self.emit_panel(f, words, task, source, f.at(target, task * self.columns * words["depth"] * (4 // self.step), "i8"))
+    def emit_task(
+        self, f: Writer, words: Mapping[str, Value] | Words, task: Value, source: Value, target: Value, there: Value | None = None
+    ) -> None:
+        """Pack one task's part of one element of the batch.  there: channels that exist, at most `depth`; zeros stand for the others."""
+        place = f.at(target, task * self.columns * words["depth"] * (4 // self.step), "i8")
+        self._panel(f, words, task, source, place, words["depth"] if there is None else there)
 
     def ahead(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, turn: Value) -> tuple[Value, Value]:
         column = f.smaller(turn, self.columns - 1)
@@ -148,8 +150,12 @@ class PackColumns(Packing):
         return start, f.select(turn < self.columns, f.constant(STORAGE_BYTES[self.source], "i64"), 0)
 
     def emit_panel(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, target: Value) -> None:
+        self._panel(f, words, panel, source, target, words["depth"])
+
+    def _panel(self, f: Writer, words: Mapping[str, Value] | Words, panel: Value, source: Value, target: Value, there: Value) -> None:
+        """Pack one panel of one element of the batch.  there: channels that exist."""
         depth, columns, line = (words[name] for name in ("depth", "columns", "line"))
-        whole_depth = depth // self.lanes * self.lanes
+        whole_depth = there // self.lanes * self.lanes
         with f.loop(0, self.columns, self.lanes) as v:
             start = panel * self.columns + v
             place, left = f.at(target, v, "f32"), columns - start
@@ -161,19 +167,21 @@ class PackColumns(Packing):
                             f.read(f.at(f.at(tile, line * r, "i8"), k, self.source), self.source, self.lanes) for r in range(self.lanes)
                         ]
                         self.store(f, transposed(f, rows), place, k)
-                    self._edge(f, tile, (line, left), (whole_depth, depth), place)
+                    self._edge(f, tile, (line, left, there), (whole_depth, depth), place)
                 with part:
-                    self._edge(f, tile, (line, left), (f.constant(0, "i64"), depth), place)
+                    self._edge(f, tile, (line, left, there), (f.constant(0, "i64"), depth), place)
 
-    def _edge(self, f: Writer, tile: Value, shape: tuple[Value, Value], span: tuple[Value, Value], place: Value) -> None:
-        """A tile of fewer columns or channels, one vector of channels of each column at a time."""
-        (line, left), (first, last) = shape, span
+    def _edge(self, f: Writer, tile: Value, shape: tuple[Value, Value, Value], span: tuple[Value, Value], place: Value) -> None:
+        """A tile of fewer columns or channels, one vector of channels of each column at a time.  shape: bytes from column to column,
+        columns and channels that exist.
+        """
+        (line, left, there), (first, last) = shape, span
         never = f.constant(0, "i64")
         with f.loop(first, last, self.lanes) as k:
             count = f.smaller(last - k, self.lanes)
             rows: list[Value] = []
             for r in range(self.lanes):
-                inside = f.select(left > r, count, never)
+                inside = f.select(left > r, there - k, never)
                 address = f.at(f.at(tile, line * r, "i8"), k, self.source)
                 rows.append(f.read(address, self.source, self.lanes, f.mask(inside, self.lanes)))
             found = transposed(f, rows)

@@ -8,8 +8,10 @@ from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, dims_of, multiplier_of
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
+from ttc.runtime.engines.native.kernels.amx_block import SIZE
 from ttc.runtime.engines.native.kernels.attention import Attention
-from ttc.runtime.engines.native.kernels.gemm_block import block_for
+from ttc.runtime.engines.native.kernels.gemm_block import Block, block_for
 from ttc.runtime.engines.native.kernels.words import batch_words
 from ttc.runtime.engines.native.lower import LOWERINGS
 
@@ -40,9 +42,10 @@ def attention(n: Lowering) -> None:
     if n.result_storage() not in FLOATS:
         raise NotTaken(f"results in {n.result_storage()}")
     chunks = _chunks(rows, prod(lead))
-    multiplier = multiplier_of(n, depth)
+    tiles = tile_parts(n, k, rows, keys, depth) == tile_parts(n, v, rows, columns, keys) == 1
+    multiplier = "bf16" if tiles else multiplier_of(n, depth)
     most_keys = max(min(_KEY_BLOCK, _KEY_BYTES // (4 * (depth + columns))), 1)
-    scores = block_for(n.cpu, rows, min(keys, most_keys))
+    scores = _tile_block(n) if tiles else block_for(n.cpu, rows, min(keys, most_keys))
     y = n.result(strided=True)
     tensors = [*tensors, y, *([] if mask is None else [mask])]
     dims = dims_of(lead, tensors)
@@ -52,11 +55,12 @@ def attention(n: Lowering) -> None:
     group = Attention(scores, scores, *storages).group
     kernel = Attention(
         scores,
-        block_for(n.cpu, min(rows, group), columns),
+        scores if tiles else block_for(n.cpu, min(rows, group), columns),
         *storages,
         zero_masked=n.attr("zero_masked") is True,
         batch=len(dims),
         multiplier=multiplier,
+        tiles=tiles,
     )
     key_block = _key_block(keys, most_keys, scores.columns)
     places, scratch = kernel.places(depth, columns, key_block, -(-rows // chunks))
@@ -77,6 +81,12 @@ def attention(n: Lowering) -> None:
         flops=2 * prod(lead) * rows * keys * (depth + columns),
         moved_bytes=sum(t.elements * t.item_bytes for t in tensors),
     )
+
+
+def _tile_block(n: Lowering) -> Block:
+    """Return what a block of tiles is to code that works on it in vectors."""
+    lanes = max(n.cpu.vector_bytes // 4, 4)
+    return Block(SIZE, SIZE // lanes, lanes)
 
 
 def _rows(n: Lowering, view: View) -> View:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.kernels.attention import Attention
+from ttc.runtime.engines.native.lower import attention as lowering
 
 LEVELS = ("amx", "avx2", "generic")
 SIZES = (1, 2, 5, 15, 17, 33, 67)
@@ -32,7 +36,7 @@ class Case:
     scale: float = 0.5
     zero_masked: bool = False
     format: str = "Float32"
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str | bool] = field(default_factory=dict)
 
     @property
     def operands(self) -> list[NDArray]:
@@ -178,6 +182,99 @@ def test_narrow_formats(precision: str, shape: tuple[int, int, int, int]) -> Non
     found = operands.run()
     difference = found.native - found.reference
     assert np.linalg.norm(difference) < 5e-3 * np.linalg.norm(found.reference)
+
+
+IN_TILES = [
+    *({"tiles": True, "level": level} for level in ("avx512", "avx2", "generic")),
+    pytest.param({}, marks=pytest.mark.skipif(not host_cpu().has("amx-bf16"), reason="the CPU has no AMX")),
+]
+"""Emulated tiles with vectors of all sizes, and those of the CPU."""
+
+
+def check_in_tiles(found: Case) -> None:
+    """Compare each row with float64, relative to its sums of magnitudes: exponentials and results are rounded to bfloat16."""
+    options = {"precision": "bfloat16", **found.options}
+    case = replace(found, q=rounded(found.q), k=rounded(found.k), v=rounded(found.v), format="Float16_b", options=options)
+    ran, expected = case.run(), case.expected()
+    np.testing.assert_array_equal(np.isnan(ran.native), np.isnan(expected))
+    magnitudes = replace(case, v=np.abs(case.v)).expected()
+    difference, size = (np.linalg.norm(np.nan_to_num(x), axis=-1) for x in (ran.native - expected, magnitudes))
+    assert (difference <= 5e-3 * size).all()
+
+
+def rounded(x: NDArray) -> NDArray:
+    """Return the nearest numbers that bfloat16 holds."""
+    bits = x.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).view(np.float32)
+
+
+@pytest.mark.parametrize("options", IN_TILES, ids=str)
+@pytest.mark.parametrize("rows", [1, 5, 33, 197])
+@pytest.mark.parametrize(("keys", "depth", "columns"), [(1, 8, 64), (31, 20, 5), (77, 64, 80), (300, 80, 33), (40, 7, 3)])
+def test_tiles(options: dict[str, str | bool], rows: int, keys: int, depth: int, columns: int) -> None:
+    check_in_tiles(case((2,), rows, keys, depth, columns, mask=rounded(normal(rows, keys)), options=options))
+
+
+@pytest.mark.parametrize(("options", "wanted"), [({"tiles": True}, True), ({"level": "avx512"}, False)])
+def test_tiles_are_used_where_there_are_any(options: dict[str, str | bool], wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[bool] = []
+
+    def made(*arguments: Any, **named: Any) -> Attention:
+        chosen.append(named.get("tiles", False))
+        return Attention(*arguments, **named)
+
+    monkeypatch.setattr(lowering, "Attention", made)
+    check_in_tiles(case((2,), 40, 40, 64, 64, options=options))
+    assert chosen[-1] is wanted
+
+
+@pytest.mark.parametrize("zero_masked", [False, True])
+@pytest.mark.parametrize("options", IN_TILES, ids=str)
+@pytest.mark.parametrize("keys", [37, 300])
+def test_masked_scores_in_tiles(options: dict[str, str | bool], keys: int, zero_masked: bool) -> None:
+    """Rows of which some keys, none, all, or a whole block are masked; and a cache whose end no row looks at."""
+    rows = 40
+    mask = np.zeros((rows, keys), np.float32)
+    mask[1] = -np.inf
+    mask[2, ::2] = -np.inf
+    mask[3, : keys // 2 + 1] = -np.inf
+    mask[4, keys // 2 :] = -np.inf
+    mask[5, 1:] = rounded(np.array(LOWEST / 2))
+    mask[6] = -100 * np.arange(keys)
+    check_in_tiles(case((2,), rows, keys, 20, 40, mask=mask, zero_masked=zero_masked, options=options))
+    cache = np.where(np.arange(keys) < 19, mask[0], -np.inf).astype(np.float32)
+    found = case((2,), rows, keys, 20, 40, mask=cache, options=options)
+    found.k[..., 32:, :], found.v[..., 32:, :] = np.nan, np.nan
+    operands = {"precision": "bfloat16", **options}
+    seen = Case(rounded(found.q), rounded(found.k), rounded(found.v), cache, format="Float16_b", options=operands).run().native
+    short = Case(rounded(found.q), rounded(found.k)[..., :19, :], rounded(found.v)[..., :19, :]).expected()
+    assert np.linalg.norm(seen - short) <= 1e-2 * np.linalg.norm(short)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("operand", range(3))
+@pytest.mark.parametrize("options", IN_TILES, ids=str)
+def test_special_values_in_tiles(options: dict[str, str | bool], operand: int, value: float) -> None:
+    """Of one element of one operand, in the second block of keys."""
+    found = case((2,), 40, 300, 20, 40, zero_masked=True, options={"precision": "bfloat16", **options})
+    for x in found.operands:
+        x[...] = rounded(x)
+    found.operands[operand][..., 7 if operand == 0 else 290, 2] = value
+    ran = found.run()
+    np.testing.assert_array_equal(np.isnan(ran.native), np.isnan(ran.reference))
+    np.testing.assert_array_equal(np.isinf(ran.native), np.isinf(ran.reference))
+    finite = np.isfinite(ran.reference)
+    difference = ran.native[finite] - ran.reference[finite]
+    assert np.linalg.norm(difference) <= 1e-2 * np.linalg.norm(ran.reference[finite])
+
+
+@pytest.mark.parametrize("options", IN_TILES, ids=str)
+@pytest.mark.parametrize("shape", [(13, 35, 9, 21), (33, 300, 20, 16), (1, 31, 80, 3)])
+def test_nothing_is_read_behind_operands_of_tiles(options: dict[str, str | bool], shape: tuple[int, int, int, int]) -> None:
+    found = case((2,), *shape, mask=normal(*shape[:2]), options={"precision": "bfloat16", **options})
+    q, k, v = (fenced(rounded(x)) for x in (found.q, found.k, found.v))
+    ran = Case(q, k, v, fenced(found.operands[3]), options=found.options).run()
+    assert np.linalg.norm(ran.native - ran.reference) <= 1e-2 * np.linalg.norm(ran.reference)
 
 
 def fenced(x: NDArray) -> NDArray:
