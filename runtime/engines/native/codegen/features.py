@@ -109,8 +109,13 @@ class Cpu:
 
     @property
     def has_tiles(self) -> bool:
-        """Whether kernels may use tiles."""
+        """Whether kernels may multiply bfloat16 in tiles."""
         return self.has("amx-bf16") or self.has(EMULATED_TILES)
+
+    @property
+    def has_byte_tiles(self) -> bool:
+        """Whether kernels may multiply bytes in tiles."""
+        return self.has("amx-int8") or self.has(EMULATED_TILES)
 
     @property
     def multiplies_pairs(self) -> bool:

@@ -1,10 +1,11 @@
-"""Tile registers of AMX: eight matrices of 16 rows of 64 bytes, and products of bfloat16 between them.
+"""Tile registers of AMX: eight matrices of 16 rows of 64 bytes, and products of bfloat16 and of bytes between them.
 
-Where the CPU has feature `amx-bf16`, each method is one instruction, on tiles by fixed numbers.  With feature `amx-emulated`, which no CPU
-has and tests ask for, tiles lie in the frame and loops do what the instructions do, to the bit: so all that is written with tiles is
-tested on machines that have none.
+Where the CPU has feature `amx-bf16` (`amx-int8` for bytes), each method is one instruction, on tiles by fixed numbers.  With feature
+`amx-emulated`, which no CPU has and tests ask for, tiles lie in the frame and loops do what the instructions do, to the bit: so all that is
+written with tiles is tested on machines that have none.
 
-Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, LDTILECFG and TDPBF16PS.
+Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, LDTILECFG, TDPBF16PS and
+TDPBUSD.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ROWS = 16
 """The rows of a tile register of the CPU."""
 ROW_BYTES = 64
-"""The bytes of a row of a tile: 16 float32, or 16 pairs of bfloat16."""
+"""The bytes of a row of a tile: 16 numbers of 32 bits, 16 pairs of bfloat16, or 16 times four bytes."""
 TILE_BYTES = ROWS * ROW_BYTES
 COUNT = 8
 
@@ -106,6 +107,26 @@ class Tiles:
             place = f.at(self._address(total), m * ROW_BYTES, "i8")
             found = self._flushed(even.get() + odd.get())
             f.store(self._flushed(self._flushed(f.load(place, "f32", _LANES)) + found), place)
+
+    def dot_bytes(self, total: int, a: int, b: int, *, signed: bool) -> None:
+        """Add a[16, 64] b[64, 16] to total[16, 16] of i32, modulo 2^32; row k of b holds channels 4k to 4k + 3 of 16 columns, side by side.
+
+        signed: whether the bytes of a are i8 or u8; those of b are i8.
+        """
+        if self._memory is None:
+            self._call("tdpbssd" if signed else "tdpbusd", total, a, b)
+            return
+        f = self._f
+        with f.loop(0, ROWS) as m:
+            place = f.at(self._address(total), m * ROW_BYTES, "i8")
+            sums = f.variable(f.load(place, "i32", _LANES))
+            with f.loop(0, _LANES) as k:
+                left = f.spread(f.load(f.at(f.at(self._address(a), m * ROW_BYTES, "i8"), k, "i32"), "i32"), _LANES)
+                right = f.load(f.at(self._address(b), k * ROW_BYTES, "i8"), "i32", _LANES)
+                for shift in (24, 16, 8, 0):
+                    x, y = left << shift >> 24, right << shift >> 24
+                    sums.set(sums.get() + (x if signed else x & 0xFF) * y)
+            f.store(sums.get(), place)
 
     def _flushed(self, x: Value) -> Value:
         """Denormals as zeros of their sign."""

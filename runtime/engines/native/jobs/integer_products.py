@@ -10,6 +10,7 @@ from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.ir.regions import supported
+from ttc.runtime.engines.native.jobs.amx_integer_products import are_bytes_in_tiles, convolve_bytes, multiply_bytes
 from ttc.runtime.engines.native.jobs.convolutions import FEW_CHANNELS, Images, WindowAxis, in_runs, matrices_of, result_of, submit_windows
 from ttc.runtime.engines.native.jobs.copies import copied, copy, pad
 from ttc.runtime.engines.native.jobs.depthwise import depthwise
@@ -26,9 +27,11 @@ def multiply_integers(n: Lowering, a: View, b: View, bias: View | None) -> None:
     shape = n.result_shape()
     factor = factor_of(n, a, b)
     region, views = integer_region(n, bias)
+    if _has_bytes(n, b, factor) and are_bytes_in_tiles(n, rows_of(a, b), shape[-1], a.shape[-1]):
+        multiply_bytes(n, a, b, region, views)
+        return
     a = left_integers(n, a, factor)
-    rows = a.shape[-2] * (prod(a.shape[:-2]) if prod(b.shape[:-2]) == 1 else 1)
-    panels = packed_integers(n, b, integer_block(n.cpu, rows, shape[-1]), factor)
+    panels = packed_integers(n, b, integer_block(n.cpu, rows_of(a, b), shape[-1]), factor)
 
     def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> IntegerGemm:
         return IntegerGemm(block, DenseRows(), region, spread, dimensions, factor=factor)
@@ -50,13 +53,21 @@ def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Win
         multiply_integers(n, x, matrices_of(w, 1), bias)
         return
     region, views = integer_region(n, bias)
+    rows = prod(n.result_shape()[:3])
+    if groups == 1 and _has_bytes(n, w, factor) and are_bytes_in_tiles(n, rows, w.shape[3], w.shape[2], w.shape[0] * w.shape[1]):
+        convolve_bytes(n, *_images(n, x, w, axes, factor), result_of(n, region, views))
+        return
     images, w = _images(n, x, w, axes, factor)
     matrices = matrices_of(w, groups)
     result = result_of(n, region, views)
-    rows = prod(result.view.shape[:3])
     panels = packed_integers(n, matrices, integer_block(n.cpu, rows, matrices.shape[-1]), factor)
     kernel = IntegerGemm(panels.block, WindowRows(), result.region, result.spread, int(groups > 1), factor=factor)
     submit_windows(n, kernel, images, panels, result, groups)
+
+
+def rows_of(a: View, b: View) -> int:
+    """Return how many rows a[batch..., rows, depth] has that one matrix of b[batch..., depth, columns] multiplies."""
+    return a.shape[-2] * (prod(a.shape[:-2]) if prod(b.shape[:-2]) == 1 else 1)
 
 
 def factor_of(n: Lowering, a: View, b: View) -> Factor:
@@ -73,6 +84,11 @@ def factor_of(n: Lowering, a: View, b: View) -> Factor:
 def _is_narrow(b: View, found: Range) -> bool:
     """Return whether a right operand is best packed in 8 bits: where it is packed at each run, it may be read wider."""
     return fits(found, "i8") and (b.storage == "i8" or b.is_constant)
+
+
+def _has_bytes(n: Lowering, b: View, factor: Factor) -> bool:
+    """Return whether the node multiplies integers of 16 bits with those of its operand 1, and these are of 8."""
+    return factor != "i32" and fits(n.range_of(1) or limits(b.storage) or (0, 1 << 8), "i8")
 
 
 def integer_region(n: Lowering, bias: View | None) -> tuple[Region, list[View]]:

@@ -24,6 +24,7 @@ from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packin
 from ttc.runtime.engines.native.kernels.words import batch_words
 
 if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernels.amx_integer_pack import PackByteTiles
     from ttc.runtime.engines.native.kernels.amx_pack import PackTiles
     from ttc.runtime.engines.native.kernels.words import Word
 
@@ -145,7 +146,7 @@ def dims_of(shape: Sequence[int], views: Sequence[View], only: Iterable[int] | N
 
 def submit_packing(
     n: Lowering,
-    kernel: Packing | PackTiles,
+    kernel: Packing | PackTiles | PackByteTiles,
     views: tuple[View, View],
     dims: Sequence[tuple[int, ...]],
     words: Mapping[str, Word],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.runtime.engines.native.graphs import emulated_tiles
@@ -33,9 +32,10 @@ def test_a_product_is_right() -> None:
 
 
 @pytest.mark.skipif(host_cpu().arch != "x86-64", reason="runs code")
-def test_a_wrong_product_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = amx_check._product
-    monkeypatch.setattr(amx_check, "_product", lambda *rest: own(*rest) + np.float32(1))
+@pytest.mark.parametrize("name", ["_product", "_product_of_bytes"])
+def test_a_wrong_product_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    own = getattr(amx_check, name)
+    monkeypatch.setattr(amx_check, name, lambda *rest: own(*rest) + 1)
     assert not multiplies_right(emulated_tiles(), None)
 
 
@@ -68,6 +68,6 @@ def test_a_folder_holds_the_kernels_of_the_check(monkeypatch: pytest.MonkeyPatch
     cpu = emulated_tiles()
     for name in ("one", "other"):
         assert amx_check._works(cpu, tmp_path / name, fill=True)
-        assert len(list((tmp_path / name).glob("*.code"))) == 2
+        assert len(list((tmp_path / name).glob("*.code"))) == 4
     monkeypatch.setattr(code, "_made", lambda *_: pytest.fail("compiled"))
     assert amx_check._works(cpu, tmp_path / "one", fill=False)

@@ -26,7 +26,9 @@ NORMAL = 2.0**-126
 
 @dataclass(frozen=True)
 class Dot(Kernel):
-    """c += a b.  Words: addresses of c, a, b."""
+    """c += a b.  Words: addresses of c, a, b.  signed: whether bytes of a are; None: of bfloat16."""
+
+    signed: bool | None = None
 
     def emit(self, f: Writer) -> None:
         from ttc.runtime.engines.native.ir.tiles import Tiles
@@ -36,7 +38,10 @@ class Dot(Kernel):
         tiles.zero(3)
         for tile, word in ((3, 0), (4, 1), (7, 2)):
             tiles.load(tile, f.pointer(word), stride)
-        tiles.dot(3, 4, 7)
+        if self.signed is None:
+            tiles.dot(3, 4, 7)
+        else:
+            tiles.dot_bytes(3, 4, 7, signed=self.signed)
         tiles.store(3, f.pointer(0), stride)
         tiles.release()
 
@@ -104,12 +109,30 @@ def test_infinities_and_nan_go_through() -> None:
     assert np.isfinite(np.delete(found, (2, 3), 0)).all()
 
 
-def test_each_method_is_one_instruction() -> None:
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("extreme", [True, False])
+def test_products_of_bytes_are_exact_and_wrap(signed: bool, extreme: bool, rng: np.random.Generator) -> None:
+    left = np.int8 if signed else np.uint8
+    a, b = rng.integers(np.iinfo(left).min, np.iinfo(left).max + 1, (16, 64)), rng.integers(-128, 128, (16, 16, 4))
+    if extreme:
+        a[:], b[:] = np.iinfo(left).max, -128
+    c = np.full((16, 16), -(2**31) + 5, np.int32) if extreme else rng.integers(-(2**31), 2**31, (16, 16)).astype(np.int32)
+    kernel, found = Dot(signed), c.copy()
+    operands = [found, a.astype(left), b.astype(np.int8)]
+    words = np.array([x.ctypes.data for x in operands], np.int64)
+    code = compiled([kernel], emulated_tiles())
+    Signature(code.address(kernel))(ctypes.c_void_p(words.ctypes.data), 0, 1, None)
+    sums = c.astype(np.int64) + a @ b.transpose(0, 2, 1).reshape(64, 16)
+    np.testing.assert_array_equal(found, sums.astype(np.int32))
+
+
+@pytest.mark.parametrize(("signed", "product"), [(None, "tdpbf16ps"), (True, "tdpbssd"), (False, "tdpbusd")])
+def test_each_method_is_one_instruction(signed: bool | None, product: str) -> None:
     from ttc.runtime.engines.native.codegen.machine_code import assembly
 
-    cpu = Cpu("x86-64", host_cpu().features | {"amx-tile", "amx-bf16"})
-    text = assembly(Dot().llvm_ir(cpu), cpu)
+    cpu = Cpu("x86-64", host_cpu().features | {"amx-tile", "amx-bf16", "amx-int8"})
+    text = assembly(Dot(signed).llvm_ir(cpu), cpu)
     found = re.findall(r"^\s+(ldtilecfg|tile\w+|tdp\w+)\s*([^#\n]*)", text, re.MULTILINE)
     names = [name for name, _ in found]
-    assert names == ["ldtilecfg", "tilezero", "tileloadd", "tileloadd", "tileloadd", "tdpbf16ps", "tilestored", "tilerelease"]
+    assert names == ["ldtilecfg", "tilezero", "tileloadd", "tileloadd", "tileloadd", product, "tilestored", "tilerelease"]
     assert found[5][1].strip() == "%tmm7, %tmm4, %tmm3"

@@ -16,7 +16,7 @@ from tests.runtime.engines.native.graphs import Given, Ran, ran
 from ttc.dialects.core.kernels.windows import window_counts, windows
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 
-LEVELS = ("amx", "avx2", "generic")
+LEVELS = ("avx512", "avx2", "generic")
 SIZES = (1, 2, 15, 16, 17, 31, 33, 67)
 CODES = {"Int8": np.int8, "UInt8": np.uint8}
 PLAIN = {"transpose_a": False, "transpose_b": False}
@@ -47,7 +47,7 @@ def product(
     constant = named.pop("constant", True)
     given = [Given(a, formats[0]), Given(b, formats[1], constant), *(Given(np.array(z, np.int32), "Int32", constant=True) for z in zeros)]
     works = [*widened(0, 4, a.shape, 2), *widened(1, 6, b.shape, 3), Work(op, (5, 7), attrs, (TensorType(tuple(shape), "Int32"),))]
-    return ran(works, given, **named)
+    return ran(works, given, **{"level": "avx512", **named})
 
 
 def exact(found: Ran, kernel: str = "IntegerGemm") -> None:

@@ -1,0 +1,158 @@
+"""From views of integers to jobs of products in tiles of AMX: which are multiplied so, packing of right operands, cutting into tasks."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from ttc.dialects.core.records import record
+from ttc.runtime.engines.native.codegen.features import EMULATED_TILES
+from ttc.runtime.engines.native.graph.ranges import limits
+from ttc.runtime.engines.native.graph.region import Region
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.convolutions import Images, Result, matrices_of, window_words
+from ttc.runtime.engines.native.jobs.copies import copy
+from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.products import TASKS, batch_once, dims_of, matrix_words, readable, submit_packing
+from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP
+from ttc.runtime.engines.native.kernels.amx_integer_gemm import SPAN, AmxIntegerGemm
+from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, PackByteTiles, byte_chunks, byte_panel_bytes
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernels.words import Word
+
+_LEAST_SHARE = 0.12
+"""The least share of the tiles' elements that are no padding, so that tiles are the faster way: they multiply about ten times as many bytes
+as vectors multiply pairs.
+"""
+_LEAST_FLOPS = 500_000
+"""The least FLOPs of a product in tiles, which are configured and released by each task."""
+_TASK_FLOPS = 4_000_000
+"""The least FLOPs of a task, if there are several."""
+_TASK_PANELS = 8
+"""The least panels of a task, if there are several: its rows are written as bytes, which takes as long as four panels."""
+_NEAR_BYTES = 1 << 20
+"""The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
+_SCRATCH_BYTES = 1 << 20
+"""The most bytes of the rows of a group, except for the smallest group."""
+_MOST_BYTES = 16 << 20
+"""The most bytes of the rows of a block, all taps: it takes wild sizes to need more."""
+_SOURCES: tuple[Storage, ...] = ("i8", "u8", "i16")
+
+
+def are_bytes_in_tiles(n: Lowering, rows: int, columns: int, depth: int, taps: int = 1) -> bool:
+    """Return whether a product of integers of 16 bits and of 8 bits is multiplied in tiles.  depth: channels of a tap."""
+    width = byte_chunks(depth) * BYTE_DEPTH * taps
+    if not n.cpu.has_byte_tiles or width * BLOCK * 2 > _MOST_BYTES:
+        return False
+    if n.cpu.has(EMULATED_TILES):
+        return True
+    padded = -(-rows // 16) * 16 * -(-columns // PANEL) * PANEL * width
+    useful = rows * columns * depth * taps
+    return 2 * useful >= _LEAST_FLOPS and useful >= _LEAST_SHARE * padded
+
+
+@record
+class BytePanels:
+    """A right operand in tiles of bytes.
+
+    Args:
+        view: [batch..., bytes of the panels of one matrix].
+        depth: channels of a tap.
+    """
+
+    view: View
+    depth: int
+    taps: int
+    columns: int
+
+    @property
+    def count(self) -> int:
+        """The panels of a matrix."""
+        return -(-self.columns // PANEL)
+
+    @property
+    def panel_bytes(self) -> int:
+        """The bytes of a panel."""
+        return byte_panel_bytes(self.depth, self.taps)
+
+
+def byte_panels(n: Lowering, b: View, taps: int) -> BytePanels:
+    """Return b[batch..., taps and channels, columns] of integers that i8 holds in panels; equal elements of the batch once."""
+    b = batch_once(b)
+    b = b if b.strides[-1] == 1 or b.shape[-1] == 1 else n.densified(b)
+    *batch, channels, columns = b.shape
+    depth, panels = channels // taps, -(-columns // PANEL)
+    target = n.temp((*batch, panels * byte_panel_bytes(depth, taps)), "i8")
+    dims = dims_of(batch, (b, target))
+    words = {"depth": depth, "taps": taps, "columns": columns, "panels": panels, "line": b.strides[-2] * b.item_bytes}
+    submit_packing(n, PackByteTiles(b.storage, len(dims)), (b, target), dims, words, panels)
+    return BytePanels(target, depth, taps, columns)
+
+
+def multiply_bytes(n: Lowering, a: View, b: View, region: Region, views: list[View]) -> None:
+    """Add the jobs of the node's result: the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
+    shape = n.result_shape()
+    others = [readable(n, view) for view in views]
+    panels, left = byte_panels(n, b, 1), _rows(n, a)
+    c = n.result(strided=True)
+    words, rows, batch = matrix_words(left.expanded((*shape[:-1], left.shape[-1])), panels.view, c, [view for view, _ in others])
+    low, narrow = _lowest(n, left.storage)
+    kernel = AmxIntegerGemm(left.storage, narrow, DenseRows(), region, tuple(spread for _, spread in others), len(batch))
+    _submit(n, kernel, words | {"low": low}, rows, panels, c, prod(batch))
+
+
+def convolve_bytes(n: Lowering, images: Images, w: View, result: Result) -> None:
+    """Add the job of the products of windows of images, rows of i16, and a filter [kh, kw, c, o]."""
+    taps = images.y.taps * images.x.taps
+    panels = byte_panels(n, matrices_of(w, 1), taps)
+    low, narrow = _lowest(n, images.view.storage)
+    kernel = AmxIntegerGemm(images.view.storage, narrow, WindowRows(), result.region, result.spread)
+    words = window_words(images, panels.view, result) | {"low": low}
+    _submit(n, kernel, words, prod(result.view.shape[:3]), panels, result.view, 1)
+
+
+def _rows(n: Lowering, a: View) -> View:
+    """Return a in a type that is read, its last dimension dense."""
+    if a.storage in _SOURCES and (a.strides[-1] == 1 or a.shape[-1] == 1):
+        return a
+    target = n.temp(a.shape, a.storage if a.storage in _SOURCES else "i16")
+    copy(n, a, target)
+    return target
+
+
+def _lowest(n: Lowering, storage: Storage) -> tuple[int, bool]:
+    """Return the smallest number that the node's left operand can hold, 0 included, and whether one byte holds what all are above it."""
+    low, high = n.range_of(0) or limits(storage) or (0, SPAN + 1)
+    low, high = min(low, 0), max(high, 0)
+    return low, high - low <= SPAN
+
+
+def _submit(n: Lowering, kernel: AmxIntegerGemm, words: dict[str, Word], rows: int, panels: BytePanels, written: View, count: int) -> None:
+    """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
+    flops = 2 * rows * panels.columns * panels.depth * panels.taps
+    wanted = max(1, min(flops // _TASK_FLOPS, -(-TASKS // count)))
+    near = panels.count * panels.panel_bytes <= _NEAR_BYTES
+    gathered = BLOCK * panels.taps * byte_chunks(panels.depth) * BYTE_DEPTH
+    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, -(-rows // BLOCK) * BLOCK))
+    if near:
+        height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
+    groups = -(-rows // height)
+    row_chunks = min(groups, wanted)
+    panel_chunks = min(max(panels.count // _TASK_PANELS, 1), -(-wanted // row_chunks))
+    words |= {"rows": rows, "columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "height": height, "groups": groups}
+    words |= {"panels": panels.count, "row_chunks": row_chunks, "panel_chunks": panel_chunks}
+    tasks = count * row_chunks * panel_chunks
+    n.job(
+        kernel,
+        words,
+        tasks=tasks,
+        written=[written],
+        chunk=max(tasks // (4 * TASKS), 1),
+        scratch=kernel.scratch_bytes(panels.depth, panels.taps, height),
+        flops=flops * count,
+        moved_bytes=sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View)),
+    )
