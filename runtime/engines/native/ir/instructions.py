@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _FLOATING = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _SIGNED = {"add": "add", "sub": "sub", "mul": "mul", "div": "sdiv", "rem": "srem", "and": "and_", "or": "or_", "xor": "xor", "shl": "shl"}
 _SIGNED["shr"] = "ashr"
+_SHIFTING, _SHIFTING_BITS = 1.5 * 2**23, 0x4B400000
+"""A float32 beside which others are rounded to whole numbers, and its bits: the lowest ones then count on from there."""
 _UNSIGNED = {**_SIGNED, "div": "udiv", "rem": "urem", "shr": "lshr"}
 
 
@@ -39,6 +41,10 @@ class Instructions:
         elements = [ir.Constant(Type(dtype).llvm, _number(v, dtype)) for v in values]
         type_ = Type(dtype, len(values))
         return Value(self, ir.Constant(type_.llvm, elements), type_)
+
+    def known(self, a: Value) -> float | None:
+        """Return the number of a scalar constant; None for other values."""
+        return a.llvm.constant if isinstance(a.llvm, ir.Constant) and isinstance(a.llvm.constant, int | float) else None
 
     # ---- arithmetic ----------------------------------------------------------------------------------------------------------------------
 
@@ -211,6 +217,10 @@ class Instructions:
         """Return floats as i32, toward zero, in one instruction; the result for floats beyond i32 is undefined."""
         type_ = a.type.of("i32")
         return self._value(self.builder.fptosi(a.llvm, type_.llvm), type_)
+
+    def nearest_integer(self, a: Value) -> Value:
+        """Return float32 of magnitudes up to 2^22 as i32, to nearest, ties to even: in two instructions."""
+        return self.bits(a + _SHIFTING, "i32") - _SHIFTING_BITS
 
     def as_type(self, a: Operand, type_: Type) -> Value:
         """Return a number as a constant of that type; a scalar of its element type spread."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ttc.runtime.engines.native.ir.elementwise import ANY, INTEGERS, NUMBERS, elementwise, numpy_type, value_type
+from ttc.runtime.engines.native.ir.quotients import divides_fast, quotient
 
 if TYPE_CHECKING:
     from ttc.dialects.core.plain.functions import Plain
@@ -89,6 +90,9 @@ def shift_right(f: Writer, a: Value, b: Value) -> Value:
 @elementwise("quantize", NUMBERS, joined=False, check=_to_codes)
 def quantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     """x / scale rounded, halves to even, plus zero, brought into zero's range; NaN gives 0."""
+    step, middle = f.known(scale), f.known(zero)
+    if step is not None and middle is not None and zero.type.dtype in ("i8", "u8") and divides_fast(f, step):
+        return _byte_of(f, f.converted(x, "f32"), step, int(middle), zero.type.dtype)
     nearest = f.whole("rint", f.converted(x, "f32") / scale)
     if zero.type.dtype == "i32":
         return f.converted(f.converted(nearest, "f64") + f.converted(zero, "f64"), "i32")
@@ -96,6 +100,15 @@ def quantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     number = f.select(nearest.equals(nearest), nearest, -middle) if limits.min else nearest
     inside = f.smaller(f.larger(number, int(limits.min) - middle), int(limits.max) - middle)
     return f.converted(f.truncated(inside) + f.converted(zero, "i32"), zero.type.dtype)
+
+
+def _byte_of(f: Writer, x: Value, step: float, middle: int, dtype: Dtype) -> Value:
+    """`quantize` with a scale and a zero that are known: numbers are brought into range before they are divided."""
+    limits = np.iinfo(numpy_type(dtype))
+    least, most = (float(np.float32(limit - middle) * np.float32(step)) for limit in (int(limits.min), int(limits.max)))
+    number = f.select(x.equals(x), x, float(np.float32(-middle) * np.float32(step))) if limits.min else x
+    inside = f.smaller(f.larger(number, least), most)
+    return f.converted(f.nearest_integer(quotient(f, inside, step)) + middle, dtype)
 
 
 @elementwise("dequantize", NUMBERS, joined=False, check=_from_codes)

@@ -179,6 +179,29 @@ def test_quantization(zero: Storage):
     np.testing.assert_array_equal(Computed(back)(expected, scale, zeros), np.asarray(kernel("nn.dequantize")(expected, scale, zeros)))
 
 
+SCALES = (1.0, 0.1, 0.0063806246, 3.9999998, 1.9999999, 2.0**-60, 2.0**60, 2.0**-70, 1e30, 0.017)
+"""Of bytes; two are too small and too large to be divided by in multiplications."""
+
+
+@pytest.mark.parametrize("level", ["amx", "avx2", "generic"])
+@pytest.mark.parametrize("zero", ["i8", "u8"])
+def test_quantization_by_constants(level: str, zero: Storage) -> None:
+    """Numbers are what they are where the scale is read from memory: on both sides of every half, too."""
+    info, rng = np.iinfo(array_dtype(zero)), np.random.default_rng(7)
+    for scale in [*SCALES, *np.exp(rng.uniform(-6, 3, 12))]:
+        step = np.float32(scale)
+        middle = int(rng.integers(info.min, info.max + 1))
+        halves = np.arange(-530, 530).astype(np.float32) / np.float32(2) * step
+        steps = (np.nextafter(halves, way, dtype=np.float32) for way in (np.float32(-np.inf), np.float32(np.inf)))
+        x = np.concatenate([np.array(EDGES, np.float32), halves, *steps])
+        x = np.concatenate([x, (rng.uniform(-300, 300, 4096 - len(x)) * step).astype(np.float32)])
+        constants = (RegionStep("constant", (), "f32", (("value", float(step)),)), RegionStep("constant", (), zero, (("value", middle),)))
+        region = Region(("f32",), (*constants, RegionStep("quantize", (0, 1, 2), zero)), 3)
+        with np.errstate(all="ignore"):
+            expected = np.asarray(kernel("nn.quantize")(x, step, np.array(middle, info.dtype)))
+        np.testing.assert_array_equal(Computed(region, level)(x), expected)
+
+
 def test_steps_round_to_what_holds_them():
     x = np.array([1.00390625, -3.7, 300.6, np.nan, 2.5, 1e9], np.float32)
     steps = (
