@@ -43,6 +43,21 @@ class Memory(Instructions):
         """Bring a cache line near: locality 3 to all levels of the cache, 2 to the second."""
         self.intrinsic("llvm.prefetch.p0", None, [pointer], (0, locality, 1))
 
+    def looked_up(self, table: Value, index: Value, dtype: Dtype) -> Value:
+        """Return elements of 32 bits of a table by their numbers, a u32 a lane, less than 2^31."""
+        lanes = index.type.lanes
+        if lanes == 1:
+            return self.load(self.at(table, self.converted(index, "i64"), dtype), dtype)
+        if lanes == 16 and self.cpu.vector_bytes == 64:
+            zero, every = self.constant(0, "i32", lanes), self.constant(1, "i1", lanes)
+            name = "llvm.x86.avx512.mask.gather.dpi.512"
+            return self.bits(self.intrinsic(name, Type("i32", lanes), [zero, table, self.bits(index, "i32"), every], (4,)), dtype)
+        found = self.constant(0, dtype, lanes).llvm
+        for i in range(lanes):
+            element = self.looked_up(table, self.lane(index, i), dtype)
+            found = self.builder.insert_element(found, element.llvm, ir.Constant(ir.IntType(32), i))
+        return Value(self, found, Type(dtype, lanes))
+
     # ---- elements of memory as numbers to compute with --------------------------------------------------------------------------------
 
     def read(self, pointer: Value, storage: Dtype, lanes: int = 1, mask: Value | None = None) -> Value:

@@ -17,6 +17,7 @@ from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, COLUMN_SUMS, byte_chunks
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
+from ttc.runtime.engines.native.kernels.code_tables import CodeTable, split_at_code
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
@@ -120,6 +121,10 @@ class _Work:
         self.table = AddressTable(places, taps, zeros, GROUP)
         self.gathered = f.at(taps, self.taps * GROUP, "ptr")
         self.high = words["height"] * self.taps * self.width
+        region, lanes = kernel.region, min(f.lanes, PANEL)
+        parts = split_at_code(region)
+        table = None if parts is None else CodeTable.emit(f, parts.rest)
+        self.finish = Finish(region if parts is None else parts.first, kernel.spread, PANEL, lanes, table)
 
     def emit_task(self, task: Value) -> None:
         f, words = self.f, self.words
@@ -214,9 +219,8 @@ class _Work:
         """One block of c: sums, then the region."""
         f, (start, count) = self.f, span
         right = f.at(base, panel * self.panel_bytes, "i8")
-        finish = Finish(self.kernel.region, self.kernel.spread, PANEL, min(f.lanes, PANEL))
         with f.loop(0, count) as r:
-            emit_fetch(f, finish, self._places(start + r), panel * PANEL, 3)
+            emit_fetch(f, self.finish, self._places(start + r), panel * PANEL, 3)
         self._begin(right, start)
         with f.choice(count > BLOCK // 2) as (both, upper):
             for branch, halves in ((both, 2), (upper, 1)):
@@ -224,7 +228,7 @@ class _Work:
                     self._sum(start, right, halves)
         with f.loop(0, count) as r:
             sums = f.at(self.sums, r * PANEL, "i32")
-            emit_row(f, finish, sums, self._places(start + r), (panel * PANEL, self.words["columns"]))
+            emit_row(f, self.finish, sums, self._places(start + r), (panel * PANEL, self.words["columns"]))
 
     def _places(self, r: Value) -> dict[str, Value]:
         """Addresses of row r of the group in the result and in the region's further tensors."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
-from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
+    from ttc.runtime.engines.native.kernels.code_tables import CodeTable
 
 
 _SHORT, _SHORT_STEPS = ("add", "relu", "clip"), 4
@@ -28,12 +29,19 @@ class Finish:
         spread: for each further input, whether a row of it is but one element, for all columns.
         columns: of a panel, and so of a row of sums.
         lanes: float32 of a vector.
+        table: what follows the region, which then ends with a code of 8 bits.
     """
 
     region: Region
     spread: tuple[bool, ...]
     columns: int
     lanes: int
+    table: CodeTable | None = None
+
+    @property
+    def storage(self) -> Storage:
+        """The storage of the result."""
+        return self.region.storage if self.table is None else self.table.region.storage
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -68,7 +76,7 @@ def masks_are_cheap(f: Writer) -> bool:
 def emit_fetch(f: Writer, finish: Finish, rows: Mapping[str, Value], start: Value, level: int) -> None:
     """Bring near what `emit_row` will read and write of one row.  level: 3 for the first-level cache, 2 for the second."""
     spread = (False, *finish.spread)
-    storages = (finish.region.storage, *finish.region.inputs[1:])
+    storages = (finish.storage, *finish.region.inputs[1:])
     for name, storage, one in zip(("c", *finish.others), storages, spread, strict=True):
         item = STORAGE_BYTES[storage]
         for line in range(0, 0 if one else finish.columns * item, ALIGNMENT):
@@ -93,4 +101,6 @@ def emit_vector(
         else:
             values.append(f.read(f.at(rows[name], column, storage), storage, lanes, mask))
     found = emit_region(f, finish.region, values)
-    f.write(found, f.at(rows["c"], column, finish.region.storage), finish.region.storage, mask)
+    if finish.table is not None:
+        found = finish.table.of(f, found)
+    f.write(found, f.at(rows["c"], column, finish.storage), finish.storage, mask)
