@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
+from ttc.runtime.engines.native.jobs.frames import Frame, frame_of
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import (
     TASKS,
@@ -23,6 +24,7 @@ from ttc.runtime.engines.native.jobs.products import (
     submit_packing,
     whole_region,
 )
+from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP, AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
@@ -57,8 +59,14 @@ class TilePanels:
     columns: int
     parts: int
 
+    @property
+    def count(self) -> int:
+        """The panels of one matrix."""
+        return -(-self.columns // PANEL)
 
-def _padded(size: int, unit: int) -> int:
+
+def padded(size: int, unit: int) -> int:
+    """Return the least multiple of a unit that is not smaller than a size."""
     return -(-size // unit) * unit
 
 
@@ -95,40 +103,94 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     left = left.expanded((*shape[:-1], left.shape[-1]))
     words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
     kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch))
-    _submit(n, kernel, words, rows, panels, c, prod(batch))
+    count = prod(batch)
+    _submit(n, kernel, words, _cut(panels, rows, count, 1), panels, c, count)
 
 
 def convolve_in_tiles(n: Lowering, images: Images, panels: TilePanels, result: Result) -> None:
     """Add the jobs of the products of windows and panels.  images: of rows as `tile_rows` gives them."""
-    kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
-    words = window_words(images, panels.view, result)
-    _submit(n, kernel, words, prod(result.view.shape[:3]), panels, result.view, 1)
+    words, rows = window_words(images, panels.view, result), prod(result.view.shape[:3])
+    frame = frame_of(images, rows, panels.parts, panels.count)
+    if frame is None:
+        kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
+        _submit(n, kernel, words, _cut(panels, rows, 1, _TASK_PANELS), panels, result.view, 1)
+        return
+    kernel = AmxGemm(panels.parts, FrameRows(), result.region, result.spread)
+    _submit(n, kernel, words | frame.words, _cut_frame(frame, panels), panels, result.view, 1)
 
 
-def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], rows: int, panels: TilePanels, written: View, count: int) -> None:
-    """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
-    panel_count = -(-panels.columns // PANEL)
+@record
+class _Cut:
+    """How a product is cut into tasks.
+
+    Args:
+        rows: of the left operand.
+        height: rows of a group.
+        row_chunks, panel_chunks: parts into which groups and panels are divided.
+        gathered: rows of channels that a group, or several, copy to scratch memory at most.
+        words: further ones of the kernel.
+    """
+
+    rows: int
+    height: int
+    row_chunks: int
+    panel_chunks: int
+    gathered: int
+    words: dict[str, Word]
+
+
+def _wanted_tasks(panels: TilePanels, rows: int, count: int) -> int:
+    """Return how many tasks one of so many elements of a batch is worth."""
     flops = 2 * rows * panels.columns * panels.depth * panels.taps
-    wanted = max(1, min(flops // _TASK_FLOPS, -(-TASKS // count)))
-    near = panel_count * panel_bytes(panels.depth, panels.taps, panels.parts) <= _NEAR_BYTES
+    return max(1, min(flops // _TASK_FLOPS, -(-TASKS // count)))
+
+
+def _is_near(panels: TilePanels) -> bool:
+    return panels.count * panel_bytes(panels.depth, panels.taps, panels.parts) <= _NEAR_BYTES
+
+
+def _cut(panels: TilePanels, rows: int, count: int, least: int) -> _Cut:
+    """Cut a product of dense or gathered rows.  count: elements of the batch.  least: panels of a task, if there are several."""
+    wanted = _wanted_tasks(panels, rows, count)
     gathered = BLOCK * panels.taps * chunks_of(panels.depth) * DEPTH * 2 * panels.parts
-    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, _padded(rows, BLOCK)))
-    if near:
+    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, padded(rows, BLOCK)))
+    if _is_near(panels):
         height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
+    row_chunks = min(-(-rows // height), wanted)
+    panel_chunks = min(max(panels.count // least, 1), -(-wanted // row_chunks))
+    return _Cut(rows, height, row_chunks, panel_chunks, height * panels.taps, {})
+
+
+def _cut_frame(frame: Frame, panels: TilePanels) -> _Cut:
+    """Cut a product of the windows of a frame: into tasks so large that copying its cells is a small part of each."""
+    rows, wanted = frame.windows, _wanted_tasks(panels, frame.windows, 1)
+    row_chunks = max(1, min(wanted, rows // max(frame.least_rows, BLOCK)))
+    if not _is_near(panels):
+        row_chunks = min(row_chunks, -(-rows // GROUP))
+    task_rows = -(-rows // row_chunks)
+    height = min(GROUP, padded(task_rows, BLOCK))
     groups = -(-rows // height)
-    row_chunks = min(groups, wanted)
-    least = 1 if isinstance(kernel.rows, DenseRows) else _TASK_PANELS
-    panel_chunks = min(max(panel_count // least, 1), -(-wanted // row_chunks))
-    words |= {"rows": rows, "columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "height": height, "groups": groups}
-    words |= {"panels": panel_count, "row_chunks": row_chunks, "panel_chunks": panel_chunks}
-    tasks = count * row_chunks * panel_chunks
+    row_chunks = min(groups, row_chunks)
+    least = frame.least_panels(task_rows)
+    panel_chunks = min(max(panels.count // least, 1), -(-wanted // row_chunks))
+    together = min(-(-groups // row_chunks), max(frame.most_rows // height, 1))
+    cells = together * height + frame.reach
+    return _Cut(rows, height, row_chunks, panel_chunks, cells * frame.phases, {"cells": cells, "frame_groups": together})
+
+
+def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], cut: _Cut, panels: TilePanels, written: View, count: int) -> None:
+    """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
+    words |= {"rows": cut.rows, "height": cut.height, "groups": -(-cut.rows // cut.height), **cut.words}
+    words |= {"columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "panels": panels.count}
+    words |= {"row_chunks": cut.row_chunks, "panel_chunks": cut.panel_chunks}
+    tasks = count * cut.row_chunks * cut.panel_chunks
     n.job(
         kernel,
         words,
         tasks=tasks,
         written=[written],
         chunk=max(tasks // (4 * TASKS), 1),
-        scratch=kernel.scratch_bytes(panels.depth, panels.taps, height),
-        flops=flops * count,
+        scratch=kernel.scratch_bytes(panels.depth, panels.taps, cut.gathered),
+        flops=2 * written.elements * panels.depth * panels.taps,
         moved_bytes=sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View)),
     )

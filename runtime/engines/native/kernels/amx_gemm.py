@@ -2,8 +2,9 @@
 
 As `gemm`, but for the inner loops: a block of 32 x 32 sums is four tiles; for each 32 channels, two tiles of rows and two of the panel are
 loaded, once for each pair of parts that differs from the one before (see `amx_parts`), and multiplied into the four.  Tiles of rows are
-loaded from where the rows lie, if these are rows at one stride with whole tiles of channels, 32 of them; else they are gathered into
-scratch memory first, tap by tap: windows, and the last rows.  The sums go to the first-level cache, and from there through the region.
+loaded from where the rows lie, if these are rows at one stride with whole tiles of channels, 32 of them, or from frames of images (see
+`amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows.  The sums go to the
+first-level cache, and from there through the region.
 
 Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group; the next one is fetched into the
 second-level cache meanwhile.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
+from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, FrameRows, Planes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
@@ -78,11 +80,14 @@ class AmxGemm(JobKernel):
         """The names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
         return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch_names(self.tensors, self.batch))
 
-    def scratch_bytes(self, depth: int, taps: int, height: int) -> int:
-        """Return the bytes of scratch memory that one thread needs, given the words of these names."""
+    def scratch_bytes(self, depth: int, taps: int, gathered: int) -> int:
+        """Return the bytes of scratch memory that one thread needs.
+
+        gathered: rows of channels that are copied for a group: as many as it has, for each tap, or cells of all phases.
+        """
         pointers = GROUP * POINTER_BYTES * (1 + len(self.spread) + taps)
-        gathered = height * taps * (row_bytes(depth, self.parts) - HEADER_BYTES)
-        return _SUMS_BYTES + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + gathered
+        copied = gathered * (row_bytes(depth, self.parts) - HEADER_BYTES)
+        return _SUMS_BYTES + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + copied
 
     def emit_job(self, f: Writer, words: Words) -> None:
         from ttc.runtime.engines.native.ir.tiles import Tiles
@@ -93,9 +98,28 @@ class AmxGemm(JobKernel):
         if self.rows.has_borders:
             with f.loop(0, work.row_bytes) as i:
                 f.store(f.constant(0, "u8"), f.at(work.table.zeros, i, "u8"))
+        if isinstance(self.rows, FrameRows):
+            self.rows.emit_offsets(f, words, work.table.taps)
         with f.loop(f.begin, f.end) as task:
             work.emit_task(task)
         tiles.release()
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What a task computes: addresses of tensors, and its range of panels."""
+
+    bases: dict[str, Value]
+    panels: tuple[Value, Value]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of a frame in scratch memory: the window of the first one, bytes of a plane, and whether any is marked."""
+
+    first: Value
+    plane_bytes: Value
+    mark: Value
 
 
 class _Work:
@@ -128,23 +152,56 @@ class _Work:
         first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
         tensors = self.kernel.tensors
         bases = dict(zip(tensors, bases_at(f, words, tensors, self.kernel.batch, rest // panel_chunks), strict=True))
-        height = words["height"]
-        with f.loop(first_group, last_group) as group:
-            first = group * height
-            count = f.smaller(words["rows"] - first, height)
-            self.kernel.rows.emit(f, words, bases, (first, count), self.table)
+        work = _Task(bases, (first_panel, last_panel))
+        rows = self.kernel.rows
+        if not isinstance(rows, FrameRows):
+            with f.loop(first_group, last_group) as group:
+                self._group(work, group, None)
+            return
+        with f.loop(first_group, last_group, words["frame_groups"]) as begin:
+            end = f.smaller(begin + words["frame_groups"], last_group)
+            frame = self._frame(rows, bases["a"], begin, end)
+            with f.loop(begin, end) as group:
+                self._group(work, group, frame)
+
+    def _group(self, task: _Task, group: Value, frame: _Cells | None) -> None:
+        """A group of rows: where they lie, then panel by panel its blocks.  frame: the cells of the group and its neighbours."""
+        f, height = self.f, self.words["height"]
+        first = group * height
+        count = f.smaller(self.words["rows"] - first, height)
+        self.kernel.rows.emit(f, self.words, task.bases, (first, count), self.table)
+        with f.loop(0, count, BLOCK) as start:
+            if frame is None:
+                self._prepare(task.bases["a"], first, start, f.smaller(count - start, BLOCK))
+            else:
+                self._find(frame, first, start)
+        with f.loop(*task.panels) as panel:
+            self.ahead.set(f.at(task.bases["b"], (panel + 1) * self.panel_bytes, "i8"))
             with f.loop(0, count, BLOCK) as start:
-                self._prepare(bases["a"], first, start, f.smaller(count - start, BLOCK))
-            with f.loop(first_panel, last_panel) as panel:
-                self.ahead.set(f.at(bases["b"], (panel + 1) * self.panel_bytes, "i8"))
-                with f.loop(0, count, BLOCK) as start:
-                    self._block(bases, first, (start, f.smaller(count - start, BLOCK)), panel)
+                self._block(task.bases, first, (start, f.smaller(count - start, BLOCK)), panel)
 
     def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
         """Address of row r of the group at a tap."""
         return self.kernel.rows.left_row(self.f, self.words, base, first, self.table, tap, r)
 
     # ---- blocks of rows ------------------------------------------------------------------------------------------------------------------
+
+    def _frame(self, rows: FrameRows, base: Value, begin: Value, end: Value) -> _Cells:
+        """Copy the cells of groups [begin, end)."""
+        f, words = self.f, self.words
+        first = begin * words["height"]
+        count = f.smaller(words["rows"], end * words["height"]) - first
+        plane_bytes = words["y_phases"] * words["x_phases"] * words["cells"] * CELL_BYTES
+        planes = Planes(self.gathered, plane_bytes, self.parts)
+        return _Cells(first, plane_bytes, f.converted(rows.emit_frame(f, words, base, (first, count), planes), "i64"))
+
+    def _find(self, frame: _Cells, first: Value, start: Value) -> None:
+        """Note where the tiles of a block of rows are among cells."""
+        f = self.f
+        record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
+        cells = f.at(self.gathered, (first + start - frame.first) * CELL_BYTES, "i8")
+        step = frame.plane_bytes * self.parts
+        self._note(record, (cells, f.constant(CELL_BYTES, "i64"), step, frame.plane_bytes), frame.mark)
 
     def _prepare(self, base: Value, first: Value, start: Value, count: Value) -> None:
         """Find or make the tiles of a block of rows, and note where they are."""
@@ -205,13 +262,14 @@ class _Work:
         finish = Finish(self.kernel.region, self.kernel.spread, PANEL, min(f.lanes, PANEL))
         with f.loop(0, count) as r:
             emit_fetch(f, finish, self._places(start + r), panel * PANEL, 3)
+        columns = self.words["columns"] - panel * PANEL
         if self.parts == 1:
-            self._multiply(record, right, count)
+            self._multiply(record, right, count, columns)
         else:
             mark = f.load(f.at(record, _RECORD_WORDS.index("mark"), "i64"), "i64") | f.converted(f.load(right, "u32"), "i64")
             with f.choice(mark.equals(0)) as (usual, wild):
                 with usual:
-                    self._multiply(record, right, count)
+                    self._multiply(record, right, count, columns)
                 with wild:
                     left = ExactOperands(
                         lambda tap, r: self._left(bases["a"], first, tap, start + r), right, self.taps, self.depth, self.parts
@@ -219,54 +277,71 @@ class _Work:
                     emit_exact(f, left, count, self.sums)
         with f.loop(0, count) as r:
             sums = f.at(self.sums, r * PANEL, "f32")
-            emit_row(f, finish, sums, self._places(start + r), (panel * PANEL, self.words["columns"]))
+            places, across = self._places(start + r), (panel * PANEL, self.words["columns"])
+            if isinstance(self.kernel.rows, FrameRows):
+                with f.when(f.load(f.at(self.table.tensors["c"], start + r, "ptr"), "i64").differs(0)):
+                    emit_row(f, finish, sums, places, across)
+            else:
+                emit_row(f, finish, sums, places, across)
 
     def _places(self, r: Value) -> dict[str, Value]:
         """Addresses of row r of the group in the result and in the region's further tensors."""
         f = self.f
         return {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
 
-    def _multiply(self, record: Value, panel: Value, count: Value) -> None:
-        """The sums of a block in tiles, and from there to memory."""
-        with self.f.choice(count > BLOCK // 2) as (both, upper):
-            for branch, halves in ((both, 2), (upper, 1)):
-                with branch:
-                    self._sum(record, panel, halves)
+    def _multiply(self, record: Value, panel: Value, count: Value, columns: Value) -> None:
+        """The sums of a block of so many rows and columns in tiles, and from there to memory."""
+        f = self.f
+        with f.choice(columns > PANEL // 2) as (wide, narrow):
+            for width, across in ((wide, 2), (narrow, 1)):
+                with width, f.choice(count > BLOCK // 2) as (both, upper):
+                    for height, down in ((both, 2), (upper, 1)):
+                        with height:
+                            self._sum(record, panel, (down, across))
 
-    def _sum(self, record: Value, panel: Value, halves: int) -> None:
-        """The sums of so many halves of a block."""
-        f, tiles, step = self.f, self.tiles, self.parts * 2 * TILE_BYTES
-        for row in _SUM_TILES[:halves]:
-            for tile in row:
+    def _sum(self, record: Value, panel: Value, size: tuple[int, int]) -> None:
+        """The sums of a block of so many tiles down and across."""
+        f, tiles, step, (down, across) = self.f, self.tiles, self.parts * 2 * TILE_BYTES, size
+        for row in _SUM_TILES[:down]:
+            for tile in row[:across]:
                 tiles.zero(tile)
         row, chunk, part = (f.load(f.at(record, _RECORD_WORDS.index(name), "i64"), "i64") for name in ("row", "chunk", "part"))
-        a = f.variable(f.load(record, "ptr"))
-        b = f.variable(f.at(panel, HEADER_BYTES, "i8"))
-        with f.loop(0, self.taps * self.chunks):
-            self._step((a.get(), b.get()), (row, part), halves)
-            a.set(f.at(a.get(), chunk, "i8"))
-            b.set(f.at(b.get(), step, "i8"))
-        for i, sums in enumerate(_SUM_TILES[:halves]):
-            for j, tile in enumerate(sums):
+        start = f.load(record, "ptr")
+        a, b = f.variable(start), f.variable(f.at(panel, HEADER_BYTES, "i8"))
+
+        def emit_steps(count: Value) -> None:
+            with f.loop(0, count):
+                self._step((a.get(), b.get()), (row, part), size)
+                a.set(f.at(a.get(), chunk, "i8"))
+                b.set(f.at(b.get(), step, "i8"))
+
+        if isinstance(self.kernel.rows, FrameRows):
+            with f.loop(0, self.taps) as tap:
+                a.set(f.at(start, f.load(f.at(self.table.taps, tap, "i64"), "i64"), "i8"))
+                emit_steps(self.chunks)
+        else:
+            emit_steps(self.taps * self.chunks)
+        for i, sums in enumerate(_SUM_TILES[:down]):
+            for j, tile in enumerate(sums[:across]):
                 tiles.store(tile, f.at(self.sums, (i * 16 * PANEL + j * 16) * 4, "i8"), f.constant(PANEL * 4, "i64"))
 
-    def _step(self, operands: tuple[Value, Value], strides: tuple[Value, Value], halves: int) -> None:
+    def _step(self, operands: tuple[Value, Value], strides: tuple[Value, Value], size: tuple[int, int]) -> None:
         """The products of 32 channels, all pairs of parts; meanwhile a quarter as much of the next panel is brought near."""
-        f, tiles, (a, b), (row, part) = self.f, self.tiles, operands, strides
+        f, tiles, (a, b), (row, part), (down, across) = self.f, self.tiles, operands, strides, size
         width, ahead = f.constant(64, "i64"), self.ahead.get()
         near = self.parts * 2 * TILE_BYTES * BLOCK // GROUP
         lines = iter(range(0, near, ALIGNMENT))
         there: tuple[int | None, int | None] = (None, None)
         for left, right in PRODUCTS[self.parts]:
             for half in range(2):
-                if left != there[0] and half < halves:
+                if left != there[0] and half < down:
                     tiles.load(_LEFT_TILES[half], f.at(a, part * left + row * (16 * half), "i8"), row)
-                if right != there[1]:
+                if right != there[1] and half < across:
                     tiles.load(_RIGHT_TILES[half], f.at(b, (2 * right + half) * TILE_BYTES, "i8"), width)
             there = (left, right)
-            for i in range(halves):
-                for total, j in zip(_SUM_TILES[i], _RIGHT_TILES, strict=True):
+            for i in range(down):
+                for total, j in zip(_SUM_TILES[i][:across], _RIGHT_TILES[:across], strict=True):
                     tiles.dot(total, _LEFT_TILES[i], j)
-                    for line in islice(lines, 4 // halves):
+                    for line in islice(lines, 8 // (down * across)):
                         f.prefetch(f.at(ahead, line, "i8"), 2)
         self.ahead.set(f.at(ahead, near, "i8"))

@@ -101,7 +101,7 @@ class WindowRows(GemmRows):
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: AddressTable) -> None:
         first, count = span
-        walk = Walk(f, words, bases, tuple(table.tensors), first)
+        walk = Walk(f, words, bases, tuple(table.tensors), first, (words["y_windows"], words["x_windows"]))
         with f.loop(0, count) as r:
             for tensor, rows in table.tensors.items():
                 f.store(walk.pointers[tensor].get(), f.at(rows, r, "ptr"))
@@ -141,12 +141,15 @@ class InnerRows(WindowRows):
 class Walk:
     """The way from window to window: where the window is, and where its pixel lies in each tensor; steps to the next window only add.
 
-    y, x: of the window's first tap in the image, perhaps outside; `corner`: address of that pixel of the left operand.
+    y, x: of the window's first tap in the image, perhaps outside; `corner`: address of that pixel of the left operand.  sizes: rows and
+    columns of windows that an image has.
     """
 
-    def __init__(self, f: Writer, words: Words, bases: dict[str, Value], tensors: Sequence[str], first: Value) -> None:
-        self.f, self.words, self.bases = f, words, bases
-        across, down = words["x_windows"], words["y_windows"]
+    def __init__(
+        self, f: Writer, words: Words, bases: dict[str, Value], tensors: Sequence[str], first: Value, sizes: tuple[Value, Value]
+    ) -> None:
+        self.f, self.words, self.bases, self.sizes = f, words, bases, sizes
+        down, across = sizes
         line = first // across
         self.column, self.row, self.image = (f.variable(v) for v in (first % across, line % down, line // down))
         self.pointers = {tensor: f.variable(bases[tensor]) for tensor in tensors}
@@ -173,10 +176,11 @@ class Walk:
         self.corner.set(f.at(self.corner.get(), words["x_stride"] * words["a_x"], "i8"))
         for tensor, pointer in self.pointers.items():
             pointer.set(f.at(pointer.get(), words[f"{tensor}_x"], "i8"))
-        with f.when(self.column.get().equals(words["x_windows"])):
+        down, across = self.sizes
+        with f.when(self.column.get().equals(across)):
             self.column.set(0)
             self.row.set(self.row.get() + 1)
-            with f.when(self.row.get().equals(words["y_windows"])):
+            with f.when(self.row.get().equals(down)):
                 self.row.set(0)
                 self.image.set(self.image.get() + 1)
             self._begin()
