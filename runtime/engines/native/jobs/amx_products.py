@@ -65,8 +65,7 @@ class TilePanels:
         return -(-self.columns // PANEL)
 
 
-def padded(size: int, unit: int) -> int:
-    """Return the least multiple of a unit that is not smaller than a size."""
+def _padded(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
@@ -153,7 +152,7 @@ def _cut(panels: TilePanels, rows: int, count: int, least: int) -> _Cut:
     """Cut a product of dense or gathered rows.  count: elements of the batch.  least: panels of a task, if there are several."""
     wanted = _wanted_tasks(panels, rows, count)
     gathered = BLOCK * panels.taps * chunks_of(panels.depth) * DEPTH * 2 * panels.parts
-    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, padded(rows, BLOCK)))
+    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, _padded(rows, BLOCK)))
     if _is_near(panels):
         height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
     row_chunks = min(-(-rows // height), wanted)
@@ -168,7 +167,7 @@ def _cut_frame(frame: Frame, panels: TilePanels) -> _Cut:
     if not _is_near(panels):
         row_chunks = min(row_chunks, -(-rows // GROUP))
     task_rows = -(-rows // row_chunks)
-    height = min(GROUP, padded(task_rows, BLOCK))
+    height = min(GROUP, _padded(task_rows, BLOCK))
     groups = -(-rows // height)
     row_chunks = min(groups, row_chunks)
     least = frame.least_panels(task_rows)

@@ -24,7 +24,7 @@ _COPY_SHARE = 8
 
 @record
 class Frame:
-    """A frame of images.
+    """How images lie in a frame of zeros, and what it takes to copy and to multiply its cells.
 
     Args:
         windows: from the first result to the last, those in between that are none included.

@@ -2,14 +2,15 @@
 
 A frame numbers its cells image by image and row by row, in rows and columns of the result and as many more as zeros need: window g of the
 frame meets, at each tap, the cell that lies a fixed number of cells behind g.  Windows of a stride s see every s-th pixel at one tap, so
-that pixels are divided by their remainders, phases, each of which is a frame of its own.  Of numbers in between results, garbage is
-computed, and not stored.
+that pixels are divided by their remainders, phases, each of which is a frame of its own.  Windows whose number is that of no result are
+multiplied, too, and not stored.
 
     columns of a result of 4, filter 3, one zero before and behind:      - 0 1 2 3 - 0 1 2 3 -
     windows of the first row:                                            0 1 2 3 x
     windows of the next row:                                                       0 1 2 3 x
 
-Each group of rows copies the cells that it needs to scratch memory: by 32 channels and part a plane of 64 bytes a cell, phase by phase.
+A task copies the cells that some of its groups of rows meet to scratch memory: by 32 channels and part a plane of 64 bytes a cell, phase
+by phase.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _clipped(f: Writer, words: Words, shift: Value, run: tuple[Value, Value], in
 
 @dataclass(frozen=True)
 class Planes:
-    """Scratch memory for cells.
+    """Scratch memory for the cells of a frame, in planes of 32 channels each.
 
     Args:
         memory: address.

@@ -184,6 +184,26 @@ def test_windows_with_a_region(precision: str, channels: int, taps: int, stride:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(("size", "taps", "stride", "dilation"), [(24, 2, 1, 1), (33, 4, 2, 1), (26, 3, 1, 3), (19, 1, 2, 1)])
+def test_frames_of_several_groups_and_tasks(precision: str, size: int, taps: int, stride: int, dilation: int) -> None:
+    """More windows than a group has rows, in two images."""
+    x, w, bias = normal(2, size, size + 1, 40), normal(taps, taps, 40, 50), Given(normal(50), constant=True)
+    moves: dict[str, Any] = {"strides": (stride, stride), "dilations": (dilation, dilation), "pads": (1, 0, 2, 1)}
+    found, expected, magnitudes = convolved(x, w, bias, precision=precision, **moves)
+    in_tiles(found)
+    sums.close(found.native, expected, magnitudes, ERRORS[precision])
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_frames_that_are_copied_piece_by_piece(precision: str) -> None:
+    """Cells of 3,000 channels, of which the cache holds a few rows of the image."""
+    x, w = normal(1, 18, 17, 3000), normal(2, 2, 3000, 5)
+    found, expected, magnitudes = convolved(x, w, precision=precision, pads=(1, 1, 0, 0))
+    in_tiles(found)
+    sums.close(found.native, expected, magnitudes, ERRORS[precision])
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
 def test_transposed_convolutions(precision: str) -> None:
     x, w = normal(1, 7, 9, 20), normal(3, 3, 17, 20)
     options: dict[str, Any] = {"op": "conv_transpose2d", "strides": (2, 2), "pads": (1, 1, 1, 1), "output_padding": (1, 1)}

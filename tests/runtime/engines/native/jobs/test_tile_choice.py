@@ -40,13 +40,19 @@ def test_float32_needs_what_computing_bounds() -> None:
     assert parts("high", 128, 768, 768, right=COMPUTED) == 2
 
 
+def test_columns_of_half_a_panel_take_half_the_tiles() -> None:
+    assert parts("bfloat16", 65536, 16, 16, 9) == 1
+    assert parts("high", 65536, 16, 32, 9) == 0
+
+
 def test_few_rows_come_from_memory_anyway() -> None:
     assert parts("bfloat16", 1, 768, 768) == parts("high", 16, 768, 768) == 0
     assert parts("bfloat16", 16, 768, 768) == 1
 
 
 def test_taps_of_few_channels_are_mostly_padding() -> None:
-    assert parts("bfloat16", 3136, 64, 3, 49) == 0
+    assert parts("bfloat16", 3136, 64, 3, 49) == parts("bfloat16", 3136, 64, 7, 7) == 0
+    assert parts("bfloat16", 3136, 64, 9, 3) == 1
     assert parts("bfloat16", 12544, 64, 21, 7) == 1
     assert parts("high", 3136, 64, 64, 9) == 2
 

@@ -10,6 +10,7 @@ from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
 from ttc.runtime.engines.native.codegen.machine_code import assembly, object_code
 from ttc.runtime.engines.native.codegen.object_file import link
 from ttc.runtime.engines.native.graph.region import identity
+from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, GemmRows, WindowRows
@@ -17,15 +18,15 @@ from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, GemmRows, Wi
 pytestmark = pytest.mark.skipif(host_cpu().arch != "x86-64", reason="AMX is of x86-64")
 
 
-@pytest.mark.parametrize("rows", [DenseRows(), WindowRows()])
-@pytest.mark.parametrize(("parts", "loads"), [(1, 4 + 3), (2, 8 + 6), (3, 14 + 10)])
-def test_tiles_are_loaded_once_for_each_change_of_a_part(parts: int, loads: int, rows: GemmRows) -> None:
-    """In the code for whole blocks, and in that for the upper half of the last one."""
+@pytest.mark.parametrize("rows", [DenseRows(), WindowRows(), FrameRows()])
+@pytest.mark.parametrize(("parts", "changes"), [(1, 1 + 1), (2, 2 + 2), (3, 4 + 3)])
+def test_tiles_are_loaded_once_for_each_change_of_a_part(parts: int, changes: int, rows: GemmRows) -> None:
+    """In the code for blocks of one or two tiles down and across: for each part of a side, one or two are loaded."""
     kernel = AmxGemm(parts, rows, identity("f32"))
     cpu = Cpu("x86-64", host_cpu().features | {"amx-tile", "amx-bf16"})
     text = assembly(kernel.llvm_ir(cpu), cpu)
-    counts = {name: len(re.findall(rf"^\s+{name}\b", text, re.MULTILINE)) for name in ("tileloadd", "tdpbf16ps", "tilezero", "tilestored")}
-    assert counts == {"tileloadd": loads, "tdpbf16ps": 6 * len(PRODUCTS[parts]), "tilezero": 6, "tilestored": 6}
+    counts = {name: len(re.findall(rf"^\s+{name}\b", text, re.MULTILINE)) for name in ("tileloadd", "tdpbf16ps", "tilestored")}
+    assert counts == {"tileloadd": 6 * changes, "tdpbf16ps": 9 * len(PRODUCTS[parts]), "tilestored": 9}
     assert text.index("ldtilecfg") < text.index("tileloadd") < text.rindex("tilerelease")
     assert link(object_code(kernel.llvm_ir(cpu), cpu)).pack()
 
