@@ -5,15 +5,19 @@ Which products are multiplied so: `tile_choice`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
+from ttc.runtime.engines.native.jobs.copies import pad
 from ttc.runtime.engines.native.jobs.frames import Frame, frame_of
+from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import (
+    FLOATS,
     TASKS,
     dims_of,
     left_operand,
@@ -97,25 +101,39 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     shape = n.result_shape()
     region, views = whole_region(n, bias)
     others = [readable(n, view) for view in views]
-    panels, left = tile_panels(n, b, 1, parts), tile_rows(n, a, parts)
+    panels, flops = tile_panels(n, b, 1, parts), 2 * prod(shape) * b.shape[-2]
+    if parts == 1 and panels.depth % DEPTH and panels.count > 1:
+        left, panels = _whole_rows(n, a), replace(panels, depth=_padded(panels.depth, DEPTH))
+    else:
+        left = tile_rows(n, a, parts)
     c = n.result(strided=True)
     left = left.expanded((*shape[:-1], left.shape[-1]))
     words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
     kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch))
     count = prod(batch)
-    _submit(n, kernel, words, _cut(panels, rows, count, 1), panels, c, count)
+    _submit(n, kernel, words, _cut(panels, rows, count, 1), panels, c, flops, count)
+
+
+def _whole_rows(n: Lowering, a: View) -> View:
+    """Return rows a[..., depth] in bfloat16 and with zeros behind, so that their tiles are whole: no task has to gather them."""
+    if a.storage not in FLOATS:
+        raise NotTaken(f"operands in {a.storage}")
+    target = n.temp((*a.shape[:-1], _padded(a.shape[-1], DEPTH)), "bf16")
+    pad(n, a, target, (0,) * len(a.shape), 0.0)
+    return target
 
 
 def convolve_in_tiles(n: Lowering, images: Images, panels: TilePanels, result: Result) -> None:
     """Add the jobs of the products of windows and panels.  images: of rows as `tile_rows` gives them."""
     words, rows = window_words(images, panels.view, result), prod(result.view.shape[:3])
+    flops = 2 * result.view.elements * panels.depth * panels.taps
     frame = frame_of(images, rows, panels.parts, panels.count)
     if frame is None:
         kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
-        _submit(n, kernel, words, _cut(panels, rows, 1, _TASK_PANELS), panels, result.view, 1)
+        _submit(n, kernel, words, _cut(panels, rows, 1, _TASK_PANELS), panels, result.view, flops)
         return
     kernel = AmxGemm(panels.parts, FrameRows(), result.region, result.spread)
-    _submit(n, kernel, words | frame.words, _cut_frame(frame, panels), panels, result.view, 1)
+    _submit(n, kernel, words | frame.words, _cut_frame(frame, panels), panels, result.view, flops)
 
 
 @record
@@ -177,7 +195,9 @@ def _cut_frame(frame: Frame, panels: TilePanels) -> _Cut:
     return _Cut(rows, height, row_chunks, panel_chunks, cells * frame.phases, {"cells": cells, "frame_groups": together})
 
 
-def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], cut: _Cut, panels: TilePanels, written: View, count: int) -> None:
+def _submit(
+    n: Lowering, kernel: AmxGemm, words: dict[str, Word], cut: _Cut, panels: TilePanels, written: View, flops: int, count: int = 1
+) -> None:
     """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
     words |= {"rows": cut.rows, "height": cut.height, "groups": -(-cut.rows // cut.height), **cut.words}
     words |= {"columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "panels": panels.count}
@@ -190,6 +210,6 @@ def _submit(n: Lowering, kernel: AmxGemm, words: dict[str, Word], cut: _Cut, pan
         written=[written],
         chunk=max(tasks // (4 * TASKS), 1),
         scratch=kernel.scratch_bytes(panels.depth, panels.taps, cut.gathered),
-        flops=2 * written.elements * panels.depth * panels.taps,
+        flops=flops,
         moved_bytes=sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View)),
     )
