@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,16 @@ from ttc.runtime.engines.native.graph.ranges import limits
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.jobs.convolutions import Images, Result, matrices_of, window_words
-from ttc.runtime.engines.native.jobs.copies import copy
+from ttc.runtime.engines.native.jobs.convolutions import (
+    FEW_CHANNELS,
+    Images,
+    Result,
+    WindowAxis,
+    in_runs,
+    matrices_of,
+    window_words,
+)
+from ttc.runtime.engines.native.jobs.copies import copy, pad
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import TASKS, batch_once, dims_of, matrix_words, readable, submit_packing
 from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP
@@ -105,21 +114,48 @@ def multiply_bytes(n: Lowering, a: View, b: View, region: Region, views: list[Vi
     _submit(n, kernel, words | {"low": low}, rows, panels, c, prod(batch))
 
 
-def convolve_bytes(n: Lowering, images: Images, w: View, result: Result) -> None:
-    """Add the job of the products of windows of images, rows of i16, and a filter [kh, kw, c, o]."""
-    taps = images.y.taps * images.x.taps
-    panels = byte_panels(n, matrices_of(w, 1), taps)
+def convolve_bytes(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], result: Result) -> None:
+    """Add the jobs of the products of windows of x[n, h, w, c] and a filter [kh, kw, c, o]."""
+    images = _images(n, x, axes)
+    panels = byte_panels(n, matrices_of(w, 1), images.y.taps * images.x.taps)
     low, narrow = _lowest(n, images.view.storage)
     kernel = AmxIntegerGemm(images.view.storage, narrow, WindowRows(), result.region, result.spread)
     words = window_words(images, panels.view, result) | {"low": low}
     _submit(n, kernel, words, prod(result.view.shape[:3]), panels, result.view, 1)
 
 
+def are_windows_in_tiles(n: Lowering, rows: int, w: View, axes: tuple[WindowAxis, WindowAxis]) -> bool:
+    """Return whether windows and a filter [kh, kw, c, o] are multiplied in tiles.  rows: how many windows there are."""
+    run = axes[1].taps if _has_runs(w.shape[2], axes) else 1
+    return are_bytes_in_tiles(n, rows, w.shape[3], w.shape[2] * run, w.shape[0] * w.shape[1] // run)
+
+
+def _has_runs(channels: int, axes: tuple[WindowAxis, WindowAxis]) -> bool:
+    """Return whether images of so many channels are put in a frame of zeros, so that each row of a window is one run."""
+    return channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1
+
+
+def _images(n: Lowering, x: View, axes: tuple[WindowAxis, WindowAxis]) -> Images:
+    """Return what windows see."""
+    channels = x.shape[3]
+    if not _has_runs(channels, axes):
+        return in_runs(Images(_rows(n, x), *axes, channels))
+    y, x_ = (replace(axis, size=max(axis.reach, axis.before + axis.size), before=0) for axis in axes)
+    frame = n.temp((x.shape[0], y.size, x_.size, channels), _storage_of(x))
+    pad(n, x, frame, (0, axes[0].before, axes[1].before, 0), 0)
+    return in_runs(Images(frame, y, x_, channels))
+
+
+def _storage_of(a: View) -> Storage:
+    """Return the type that a left operand is read in."""
+    return a.storage if a.storage in _SOURCES else "i16"
+
+
 def _rows(n: Lowering, a: View) -> View:
     """Return a in a type that is read, its last dimension dense."""
     if a.storage in _SOURCES and (a.strides[-1] == 1 or a.shape[-1] == 1):
         return a
-    target = n.temp(a.shape, a.storage if a.storage in _SOURCES else "i16")
+    target = n.temp(a.shape, _storage_of(a))
     copy(n, a, target)
     return target
 

@@ -35,9 +35,9 @@ _PART_BYTES = 2048
 def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[View]) -> None:
     """Add the jobs of a convolution [n, h, w, c] with a filter [kh, kw, 1, c]; bias, activation and region as `tile.conv2d` has them.
 
-    Raises NotTaken for several results a channel, very wide filters, and images of other types than floats of up to 32 bits and i16.
+    Raises NotTaken for several results a channel, very wide filters, images of other types than floats of up to 32 bits and i8, u8, i16.
     """
-    if x.storage not in (*FLOATS, "i16") or w.storage not in FLOATS:
+    if x.storage not in (*FLOATS, "i8", "u8", "i16") or w.storage not in FLOATS:
         raise NotTaken(f"operands in {x.storage} and {w.storage}")
     if w.shape[3] != x.shape[3] or w.shape[2] != 1:
         raise NotTaken("several results a channel")

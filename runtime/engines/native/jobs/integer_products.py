@@ -10,7 +10,7 @@ from ttc.runtime.engines.native.graph.region import Region, RegionStep
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.ir.regions import supported
-from ttc.runtime.engines.native.jobs.amx_integer_products import are_bytes_in_tiles, convolve_bytes, multiply_bytes
+from ttc.runtime.engines.native.jobs.amx_integer_products import are_bytes_in_tiles, are_windows_in_tiles, convolve_bytes, multiply_bytes
 from ttc.runtime.engines.native.jobs.convolutions import FEW_CHANNELS, Images, WindowAxis, in_runs, matrices_of, result_of, submit_windows
 from ttc.runtime.engines.native.jobs.copies import copied, copy, pad
 from ttc.runtime.engines.native.jobs.depthwise import depthwise
@@ -44,7 +44,8 @@ def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Win
     if in_floats(n.work, [x.shape, w.shape], [n.range_of(0), n.range_of(1)]):
         region, views = integer_region(n, bias)
         narrow = fits(n.range_of(0) or limits("i32") or (0, 0), "i16")
-        depthwise(n, as_storage(n, x, "i16" if narrow else "f32"), as_storage(n, w, "f32"), _of_floats(region), views)
+        image = x if x.storage in ("i8", "u8") else as_storage(n, x, "i16" if narrow else "f32")
+        depthwise(n, image, as_storage(n, w, "f32"), _of_floats(region), views)
         return
     factor = factor_of(n, x, w)
     if groups > 1 and w.shape[2] % channels_of(factor):
@@ -54,8 +55,8 @@ def convolve_integers(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Win
         return
     region, views = integer_region(n, bias)
     rows = prod(n.result_shape()[:3])
-    if groups == 1 and _has_bytes(n, w, factor) and are_bytes_in_tiles(n, rows, w.shape[3], w.shape[2], w.shape[0] * w.shape[1]):
-        convolve_bytes(n, *_images(n, x, w, axes, factor), result_of(n, region, views))
+    if groups == 1 and _has_bytes(n, w, factor) and are_windows_in_tiles(n, rows, w, axes):
+        convolve_bytes(n, x, w, axes, result_of(n, region, views))
         return
     images, w = _images(n, x, w, axes, factor)
     matrices = matrices_of(w, groups)

@@ -18,7 +18,7 @@ from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, COLUMN_SUMS, byte_chunks
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
 from ttc.runtime.engines.native.kernels.code_tables import CodeTable, split_at_code
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row, emit_vector
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of

@@ -25,22 +25,24 @@ _DEPTH = 16
 """Ops that are looked through for the range of a value."""
 
 
-def integers_of(flat: Flat, views: Mapping[int, View | None], allow: Allow = always) -> IntegerFacts:
+def integers_of(flat: Flat, views: Mapping[int, View | None], allow: Allow = always, *, in_bytes: bool = False) -> IntegerFacts:
     """Find the ranges of operands of integer products, and how values that nothing else reads are held.
 
     Args:
         flat: a graph, its regions fused.
         views: where values of queues lie.
+        in_bytes: whether products read left operands of 8 bits as fast as those of 16.
     """
-    search = _Search(flat, views, allow)
+    search = _Search(flat, views, allow, in_bytes)
     return IntegerFacts(search.ranges, search.storages)
 
 
 class _Search:
     """Walks from each product to what makes its operands."""
 
-    def __init__(self, flat: Flat, views: Mapping[int, View | None], allow: Allow) -> None:
+    def __init__(self, flat: Flat, views: Mapping[int, View | None], allow: Allow, in_bytes: bool) -> None:
         self._flat, self._views, self._allow = flat, views, allow
+        self._left: tuple[Storage, ...] = ("u8", "i8", "i16") if in_bytes else ("i16",)
         self._known: dict[int, Range | None] = {}
         self._alone: dict[int, bool] = {}
         self.ranges: dict[int, Range] = {}
@@ -74,7 +76,7 @@ class _Search:
             source = result_storage(self._flat.types[maker.operands[0]], maker.unrounded)
             if source == "i8":
                 return source
-        return "i16" if fits(found, "i16") else None
+        return next((storage for storage in (self._left if index == 0 else ("i16",)) if fits(found, storage)), None)
 
     def _origin(self, value: int) -> int | None:
         """The value that one is moved from, if a region makes it and only products read it, moved or not."""

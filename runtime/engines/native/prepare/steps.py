@@ -118,7 +118,7 @@ class FindRanges(PlanStep):
 
     def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
         bind_queues(draft)
-        draft.integers = integers_of(draft.flat, draft.views, rewriter.allow)
+        draft.integers = integers_of(draft.flat, draft.views, rewriter.allow, in_bytes=draft.cpu.has_byte_tiles)
 
 
 class Lower(PlanStep):

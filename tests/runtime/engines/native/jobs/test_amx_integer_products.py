@@ -98,6 +98,22 @@ def test_convolutions(shape: tuple[int, ...], filter_: tuple[int, ...], moves: M
     in_tiles(product(x, w, ("UInt8", "Int8"), (zero, 0), "tile.conv2d", result, attrs, tiles=True))
 
 
+@pytest.mark.parametrize("op", ["matmul", "conv2d", "depthwise"])
+@pytest.mark.parametrize("format", ["UInt8", "Int8"])
+def test_codes_are_read_as_they_are(format: str, op: str) -> None:
+    """Where they are 8 bits without a zero point, nothing makes them wider."""
+    x, w = codes((1, 6, 7, 20), format), codes((3, 3, 1, 20) if op == "depthwise" else (3, 3, 20, 33), "Int8")
+    attrs: dict[str, Any] = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 20 if op == "depthwise" else 1}
+    name, shape = "tile.conv2d", (1, 6, 7, w.shape[3])
+    if op == "matmul":
+        x, w, attrs, name, shape = x.reshape(42, 20), codes((20, 33), "Int8"), PLAIN, "tile.matmul", (42, 33)
+    wide = [Work("tile.cast", (i,), {"to": "int32"}, (TensorType(a.shape, "Int32"),)) for i, a in enumerate((x, w))]
+    works = [*wide, Work(name, (2, 3), attrs, (TensorType(shape, "Int32"),))]
+    found = ran(works, [Given(x, format), Given(w, "Int8", constant=True)], tiles=True)
+    exact(found, "Depthwise" if op == "depthwise" else "AmxIntegerGemm")
+    assert found.sources[-1] == {"UInt8": "u8", "Int8": "i8"}[format]
+
+
 def test_numbers_of_more_than_a_byte_on_the_right_are_multiplied_in_vectors() -> None:
     a, b = codes((9, 33), "UInt8"), codes((33, 17), "UInt8")
     exact(product(a, b, ("UInt8", "UInt8"), (0, 7), "tile.matmul", (9, 17), PLAIN, tiles=True))
