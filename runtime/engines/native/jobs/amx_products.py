@@ -102,7 +102,7 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     region, views = whole_region(n, bias)
     others = [readable(n, view) for view in views]
     panels, flops = tile_panels(n, b, 1, parts), 2 * prod(shape) * b.shape[-2]
-    if parts == 1 and panels.depth % DEPTH and panels.count > 1:
+    if parts == 1 and panels.depth % DEPTH and a.storage != "bf16":
         left, panels = _whole_rows(n, a), replace(panels, depth=_padded(panels.depth, DEPTH))
     else:
         left = tile_rows(n, a, parts)
@@ -115,7 +115,7 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
 
 
 def _whole_rows(n: Lowering, a: View) -> View:
-    """Return rows a[..., depth] in bfloat16 and with zeros behind, so that their tiles are whole: no task has to gather them."""
+    """Return rows a[..., depth] in bfloat16, which they have to be rewritten in, with zeros behind: of whole tiles, which no task gathers."""
     if a.storage not in FLOATS:
         raise NotTaken(f"operands in {a.storage}")
     target = n.temp((*a.shape[:-1], _padded(a.shape[-1], DEPTH)), "bf16")

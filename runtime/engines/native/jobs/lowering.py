@@ -155,9 +155,17 @@ class Lowering(JobBuilder):
         if narrower and {view.storage, storage} - {"f32", "bf16", "f16"}:
             raise NotTaken(f"a view of {view.storage} in {storage}")
         if narrower or (self.rounds and needs_rounding(self.work.results[index].format)):
-            copy(self, view, target := self.temp(view.shape, storage))
+            copy(self, view, target := self._alike(view, storage))
             view = target
         self.results[index] = view
+
+    def _alike(self, view: View, storage: Storage) -> View:
+        """Return memory for the elements of a view in the order in which they lie, if they have no gaps, so that readers choose another one."""
+        order = sorted(range(len(view.shape)), key=lambda axis: -abs(view.strides[axis]))
+        if not view.permuted(order).is_dense:
+            return self.temp(view.shape, storage)
+        target = self.temp([view.shape[axis] for axis in order], storage)
+        return target.permuted([order.index(axis) for axis in range(len(order))])
 
     def densified(self, view: View) -> View:
         """Return the elements of a view in row-major order: copied if they lie otherwise."""
