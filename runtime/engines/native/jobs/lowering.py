@@ -154,8 +154,10 @@ class Lowering(JobBuilder):
         narrower = view.storage != storage and STORAGE_BYTES[storage] < STORAGE_BYTES[view.storage]
         if narrower and {view.storage, storage} - {"f32", "bf16", "f16"}:
             raise NotTaken(f"a view of {view.storage} in {storage}")
-        if narrower or (self.rounds and needs_rounding(self.work.results[index].format)):
-            copy(self, view, target := self._alike(view, storage))
+        rounded = self.rounds and needs_rounding(self.work.results[index].format)
+        if narrower or rounded:
+            target = self.temp(view.shape, storage) if rounded else self._alike(view, storage)
+            copy(self, view, target)
             view = target
         self.results[index] = view
 
