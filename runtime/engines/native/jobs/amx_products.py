@@ -115,7 +115,7 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
 
 
 def _whole_rows(n: Lowering, a: View) -> View:
-    """Return rows a[..., depth] in bfloat16, which they have to be rewritten in, with zeros behind: of whole tiles, which no task gathers."""
+    """Return rows a[..., depth], which are not in bfloat16, rewritten so, with zeros behind: of whole tiles, which no task gathers."""
     if a.storage not in FLOATS:
         raise NotTaken(f"operands in {a.storage}")
     target = n.temp((*a.shape[:-1], _padded(a.shape[-1], DEPTH)), "bf16")

@@ -162,7 +162,7 @@ class Lowering(JobBuilder):
         self.results[index] = view
 
     def _alike(self, view: View, storage: Storage) -> View:
-        """Return memory for the elements of a view in the order in which they lie, if they have no gaps, so that readers choose another one."""
+        """Return memory for the elements of a view in the order in which they lie, if they have no gaps: readers choose their own."""
         order = sorted(range(len(view.shape)), key=lambda axis: -abs(view.strides[axis]))
         if not view.permuted(order).is_dense:
             return self.temp(view.shape, storage)
