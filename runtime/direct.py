@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TypeGuard
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.batch_axis import OUTERMOST
-from ttc.dialects.core.formats import format_named
+from ttc.dialects.core.formats import Format, format_named
 from ttc.dialects.core.formats.text import STRING
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
@@ -55,12 +56,18 @@ class DirectInput:
 
     @property
     def port(self) -> Port | None:
-        """The input's name and queue, if a user's array is the queue's entry as it is, or text."""
+        """The input's name and queue, if a user's array is the queue's entry as it is or once it is rounded, or text."""
         if self.argument.dtype == STRING and tuple(self.argument.shape) == tuple(self.entry.shape):
             return self.argument.name, self.argument.queue, STRING, tuple(self.argument.shape)
-        if self.dtype is None:
-            return None
-        return self.argument.name, self.argument.queue, self.dtype, tuple(self.argument.shape)
+        dtype = np.dtype(np.float32) if self.is_rounded else self.dtype
+        return None if dtype is None else (self.argument.name, self.argument.queue, dtype, tuple(self.argument.shape))
+
+    @property
+    def is_rounded(self) -> bool:
+        """Return whether the queue's entry is a user's array of Float32 once it is rounded to a narrower format."""
+        format_ = format_named(self.entry.format)
+        computed = format_.is_float and format_.compute == np.float32 == np.dtype(self.argument.dtype)
+        return self.dtype is None and computed and tuple(self.argument.shape) == tuple(self.entry.shape)
 
 
 @record
@@ -97,7 +104,8 @@ class DirectEntry:
         if self.count > 1 or len(inputs) < len(self.inputs) or not isinstance(plan, ShortPlan):
             return None
         results = tuple((r.name, r.queue, np.dtype(r.dtype), tuple(r.shape)) for r in self.outputs)
-        return plan.short(ShortSpec(inputs, results, fixed or {}, into or {}))
+        rounded = {item.argument.name: partial(_rounded, format_named(item.entry.format)) for item in self.inputs if item.is_rounded}
+        return plan.short(ShortSpec(inputs, results, fixed or {}, into or {}, rounded))
 
     def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
         """Return the user's arrays as entries, by queue.  Raises E0801, E0802."""
@@ -158,3 +166,8 @@ def direct_input(argument: Argument, entry: TensorType, count: int) -> DirectInp
     format_ = format_named(entry.format)
     same = format_.storage == format_.compute == dtype and dtype.kind in "fiub"
     return DirectInput(argument, entry, dtype if same and (count > 1 or argument.shape == entry.shape) else None)
+
+
+def _rounded(format_: Format, value: NDArray) -> NDArray:
+    with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
+        return format_.round(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -86,12 +87,14 @@ class ShortSpec:
         inputs, results: what differs from run to run.
         fixed: entries that are read from the same memory in all runs, by queue.
         into: memory for results, as `Plan.run` has it.
+        rounded: by the user's name, what makes an entry of an array whose queue has a narrower format.
     """
 
     inputs: tuple[Port, ...]
     results: tuple[Port, ...]
     fixed: Mapping[str, NDArray]
     into: Mapping[str, NDArray]
+    rounded: Mapping[str, Callable[[NDArray], NDArray]] = field(default_factory=dict)
 
 
 @runtime_checkable

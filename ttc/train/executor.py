@@ -16,6 +16,7 @@ from ttc.train.newest import has_changed
 from ttc.train.outputs import OutputMode
 from ttc.train.own_loss import owner_of
 from ttc.train.rates import Numbers, gathered_of, is_stepped, structure_of
+from ttc.train.repeated import RepeatedUpdate, repeated_update
 from ttc.train.replicas import Trains
 from ttc.train.rows import Rows, parts, rows_of
 from ttc.train.shapes import Shape, shapes_of
@@ -79,6 +80,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         self._floating: bool | None = None
         self._key: tuple[Any, ...] = ()
         self._inputs: dict[str, NDArray[Any]] | None = None
+        self._repeated: RepeatedUpdate | None = None
         self._accumulated = 0
         self.version = 0
         """Grows with every change of the weights."""
@@ -100,6 +102,8 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         if not self._has_loss:
             hint = "give loss=..., or call forward, then backward with gradients of the outputs, then update"
             raise Error("E0101", "a call trains by a loss, and there is none", hint=hint)
+        if self._repeated is not None and not self._closed and (given := self._repeated.given(arrays)) is not None:
+            return self._repeat(self._repeated, given)
         values, updates = self._fitting(arrays)
         rows = self._divided().of_call(max(len(value) for value in values if value.ndim))
         self._synced.warn_of_changes()
@@ -114,7 +118,19 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         flat = [outcome for one in outcomes for outcome in one]
         self.losses = np.array([x.loss for x in flat] if separate else [Outcome.sum(one).loss for one in outcomes], np.float32)
         loss = self._chosen_losses(rows) if separate else np.asarray(Outcome.sum(flat).loss, np.float32)
+        if rows.iterations == 1 and not separate and self._output.name == "all":
+            self._repeated = repeated_update(self._replicas, arrays, len(next(value for value in values if value.ndim)))
         return self._given(flat, updates, rows), self._host.given(loss)
+
+    def _repeat(self, repeated: RepeatedUpdate, given: dict[str, NDArray[Any]]) -> tuple[Any, Any]:
+        """Do what a call does, by arrays that are like those of the call before."""
+        self._synced.warn_of_changes()
+        outcome = repeated.run(given, self._hyper(repeated.updates))
+        self._accumulated = 0
+        has_changed(self._owner, self)
+        self.losses = np.array([outcome.loss], np.float32)
+        outputs = tuple([self._host.given(array) for array in outcome.outputs[0].values()])
+        return outputs[0] if len(outputs) == 1 else outputs, self._host.given(self.losses[0].reshape(()))
 
     def _chosen_losses(self, rows: Rows) -> NDArray[np.float32]:
         """Return the losses of microbatches that outputs are given of: one number for one microbatch, else one for each."""
@@ -345,7 +361,7 @@ class TrainingExecutor(CompiledByCalls[Trains]):
         gathered = gathered_of(self._optimizer, self._model)
         if gathered and not same:
             session.assign({}, {name: value for name, value in gathered.items() if _alike(name, value, description.states)})
-        self._replicas, self._inputs = made, None
+        self._replicas, self._inputs, self._repeated = made, None, None
         if before is not None and self._accumulated:
             return  # gradients went along
         made.spread()

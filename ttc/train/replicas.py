@@ -71,6 +71,11 @@ class Replicas:
         """The replica that updates the parameters."""
         return self.all[0]
 
+    @property
+    def is_single(self) -> bool:
+        """Return whether there is one replica, whose updates are those of its own programs."""
+        return len(self.all) == 1 and self._reduction == "mean"
+
     def update(self, rows: Mapping[str, NDArray[Any]], hyper: Mapping[str, float], *, separate: bool) -> list[list[Outcome]]:
         """Update the parameters by the gradients of the loss over all rows; an update that fails changes nothing.
 
@@ -78,7 +83,7 @@ class Replicas:
         Returns: for each replica its outcomes, of single microbatches or of several.
         Raises:  as `Session.call` does.
         """
-        if len(self.all) == 1 and self._reduction == "mean" and not separate:
+        if self.is_single and not separate:
             return [[self.first.update(rows, hyper)]]
         kept = self.first.session.states(self._spread)
         try:

@@ -105,7 +105,7 @@ class Updates:
         self.replica = 0
         """Which replica this is, for what is shown of it."""
         self._microbatch = 0
-        self._fused = STEP in session.programs
+        self.is_fused = STEP in session.programs
         self._kept = [name for name in session.description.states if not name.startswith((GRADIENT, SLOT)) and name != LOSS_COUNT]
 
     @property
@@ -129,15 +129,21 @@ class Updates:
             hyper: hyper-parameters by the names of their inputs; others have the archive's values.
         Raises: as `Session.call` does.
         """
-        values = {name: np.float32(hyper.get(name, default)) for name, default in self.training.hyper.items()}
         count = len(next(iter(rows.values())))
-        if count == self.whole and self._fused:
-            given = {**rows, **{name: np.asarray(value) for name, value in values.items()}}
-            return self._outcome([self.session.call(STEP, given)])
+        if count == self.whole and self.is_fused:
+            return self.step({**rows, **self.numbers(hyper)})
         with self._whole_or_not():
             found = self.accumulate(rows)
-            last = self.apply(values)
+            last = self.apply(hyper)
         return Outcome(found.total, found.count, found.outputs, last.grad_norm, last.skipped, found.is_mean)
+
+    def numbers(self, hyper: Mapping[str, float]) -> dict[str, NDArray[np.float32]]:
+        """Return all hyper-parameters as inputs of `step`; those that are not given have the archive's values."""
+        return {name: np.asarray(np.float32(hyper.get(name, default))) for name, default in self.training.hyper.items()}
+
+    def step(self, given: dict[str, NDArray[Any]]) -> Outcome:
+        """Run the fused step on all its inputs, rows and hyper-parameters, by name.  Raises as `Session.call` does."""
+        return self._outcome([self.session.call(STEP, given)])
 
     def accumulate(self, rows: Mapping[str, NDArray[Any]]) -> Outcome:
         """Add the gradients of rows to what is accumulated.  Raises as `Session.call` does."""

@@ -80,21 +80,10 @@ class BFloat16Format(NativeFormat):
     """The upper half of a float32.  Truncation may make an infinity of a NaN; rounding to nearest keeps every NaN."""
 
     def round(self, values: NDArray, rounding: Rounding = "rne") -> NDArray:
-        if rounding == "rne" and values.dtype != np.float32:
+        if rounding == "rne":
             return super().round(values)
         bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-        if rounding == "truncate":
-            return (bits & np.uint32(0xFFFF0000)).view(np.float32).reshape(values.shape)
-        rounded = bits >> np.uint32(16)
-        rounded &= np.uint32(1)
-        rounded += np.uint32(0x7FFF)
-        rounded += bits
-        rounded &= np.uint32(0xFFFF0000)
-        result = rounded.view(np.float32).reshape(values.shape)
-        if values.size and np.isnan(values.max()):  # the largest of numbers with a NaN among them is one
-            nan = np.isnan(values)
-            result[nan] = np.copysign(np.float32(np.nan), values[nan])
-        return result
+        return (bits & np.uint32(0xFFFF0000)).view(np.float32).reshape(values.shape)
 
     def pack(self, values: NDArray, rounding: Rounding = "rne") -> NDArray:
         return super().pack(values if rounding == "rne" else self.round(values, rounding))

@@ -49,3 +49,13 @@ def test_numbers_are_those_of_the_optimizer_that_is_given(module: Any) -> None:
     training, numbers = training_of(module, "sgd:lr=0.5"), Numbers()
     assert numbers.of("sgd:lr=0.5", module, training)["lr"] == 0.5
     assert numbers.of("sgd:lr=0.75", module, training)["lr"] == 0.75
+
+
+def test_groups_that_get_other_parameters_are_looked_at_again(module: Any) -> None:
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+    training, numbers = training_of(module, optimizer), Numbers()
+    first = numbers.of(optimizer, module, training)
+    optimizer.param_groups[0]["params"] = list(module.parameters())
+    assert numbers.of(optimizer, module, training) == first
+    optimizer.param_groups[0]["lr"] = 0.125
+    assert numbers.of(optimizer, module, training)["lr"] == 0.125

@@ -36,7 +36,7 @@ class _Call:
     """One lease that is ready for the next run.
 
     Args:
-        inputs: names with memory of the inputs, their dtypes and shapes.
+        inputs: names with memory of the inputs, their dtypes and shapes, and what rounds them; None where nothing does.
         texts: names of inputs that Python holds, the numbers of their values, and shapes.
         rewind: makes the instance ready for a run.
         compute: runs all jobs and steps.
@@ -48,7 +48,7 @@ class _Call:
         lease: whose memory all of these lie in.
     """
 
-    inputs: tuple[tuple[str, NDArray, np.dtype, tuple[int, ...]], ...]
+    inputs: tuple[tuple[str, NDArray, np.dtype, tuple[int, ...], Callable[[NDArray], NDArray] | None], ...]
     texts: tuple[tuple[str, int, tuple[int, ...]], ...]
     rewind: Callable[[int], None]
     compute: Callable[[], None]
@@ -64,11 +64,11 @@ class _Call:
 
         Raises what steps in Python do, and E0801 for what is no text.
         """
-        for name, own, dtype, shape in self.inputs:
+        for name, own, dtype, shape, rounding in self.inputs:
             value = given.get(name)
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
                 return None
-            own[...] = value
+            own[...] = value if rounding is None else rounding(value)
         if self.values is not None:
             return self._run_steps(self.values, given)
         made = [(name, copy()) for name, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
@@ -135,7 +135,8 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     inputs = [(name, queue, own.get(queue), dtype, shape) for name, queue, dtype, shape in spec.inputs]
     if len(inputs) != len(own) or layout.variables != spec.fixed.keys():
         return None
-    taken = tuple((name, a, dtype, shape) for name, _, a, dtype, shape in inputs if a is not None and (a.dtype, a.shape) == (dtype, shape))
+    alike = [(name, a, dtype, shape) for name, _, a, dtype, shape in inputs if a is not None and (a.dtype, a.shape) == (dtype, shape)]
+    taken = tuple((*item, spec.rounded.get(item[0])) for item in alike)
     texts = tuple((name, layout.values[queue], shape) for name, queue, a, dtype, shape in inputs if a is None and dtype == STRING)
     if len(taken) + len(texts) < len(inputs):
         return None

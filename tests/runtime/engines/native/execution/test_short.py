@@ -51,6 +51,25 @@ def test_states_move_on_as_on_the_reference_engine(rng: np.random.Generator):
     assert all(np.array_equal(value, reference.states()[name]) for name, value in ours.states().items())
 
 
+@pytest.mark.parametrize(("format", "short"), [("Float16_b", True), ("Float16", False), ("Tf32", False)])
+def test_arrays_are_rounded_to_the_format_of_their_queue(format: str, short: bool, rng: np.random.Generator):
+    narrow = replace(VECTOR, format=format)
+
+    def program(engine: str) -> Program:
+        b = Builder()
+        b.queue("x", "input", narrow)
+        b.queue("y", "output", narrow, source="y_op")
+        b.graph("forward_0", [op("y_op", "add", ["x", "x"], narrow)], [("y_op", "y")])
+        x = Argument("x", "input", "x", (4,), "float32")
+        b.program("forward", [x], [replace(x, name="y", queue="y", kind="output")], ["forward_0"])
+        return build_program(b.netlist(), Description("rounded", "0.1.0", {}), {}, engine=engine, threads=2)
+
+    ours, reference = (Executor(program(engine)) for engine in ("native", "reference"))
+    for x in (rng.standard_normal(4, np.float32), np.array([3.4e38, -3.4e38, 1e-40, -0.0], np.float32)):
+        assert is_short(ours, {"x": x}) == short
+        assert np.array_equal(ours.run({"x": x})["y"], reference.run({"x": x})["y"])
+
+
 def test_states_that_are_given_reset_or_updated_by_queues_are_those_of_the_next_run():
     session = Executor(states_program("native")).session
     x = {"x": np.zeros(4, np.float32)}
