@@ -57,6 +57,8 @@ class Cell:
     """
 
     FUNCTIONS: ClassVar[int] = 1
+    ADDS_PRODUCT: ClassVar[bool] = False
+    """Whether the old state's products are added to those of the inputs, and read nowhere else: then there is `of_sum`."""
     b: OpMaker
     attrs: Mapping[str, Any]
     r: SSAValue
@@ -83,6 +85,10 @@ class Cell:
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
         """New states from the inputs' products [n, gates * k], the old state's products, and the old states [n, k]."""
 
+    def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
+        """New states from the sum of all products [n, gates * k], and the old states [n, k]; of cells that add them."""
+        raise NotImplementedError(type(self).__name__)
+
     def step(self, gates: SSAValue, states: Values) -> list[SSAValue]:
         """New states from the inputs' products [n, gates * k] and the old states [n, k]."""
         weights = self.weights()
@@ -104,8 +110,13 @@ class Cell:
 class RnnCell(Cell):
     """The simple recurrent cell: h' = f(gates + h r^T)."""
 
+    ADDS_PRODUCT: ClassVar[bool] = True
+
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
-        return [self.apply(0, self.b.nn("add", gates, product(0)))]
+        return self.of_sum(self.b.nn("add", gates, product(0)), states)
+
+    def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
+        return [self.apply(0, gates)]
 
 
 class GruCell(Cell):
@@ -144,10 +155,14 @@ class LstmCell(Cell):
     """The cell of long short-term memory: c' = forget c + enter g(new), h' = leave l(c')."""
 
     FUNCTIONS: ClassVar[int] = 3
+    ADDS_PRODUCT: ClassVar[bool] = True
 
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
+        return self.of_sum(self.b.nn("add", gates, product(0)), states)
+
+    def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
         b, c = self.b, states[1]
-        enter, leave, forget, new = cut(b, b.nn("add", gates, product(0)), 1, 4)
+        enter, leave, forget, new = cut(b, gates, 1, 4)
         enter = self.apply(0, self._peek(enter, c, 0))
         coupled = self.attrs["input_forget"]
         forget = b.nn("sub", b.scalar(1.0, enter), enter) if coupled else self.apply(0, self._peek(forget, c, 2))

@@ -103,7 +103,8 @@ class _Direction:
         before = self._states_before(held[0])
         gates = cell.product(self._site.operand(0), rows(shared, self._site.operand(1), self._d), cell.input_bias())
         weights = cell.weights()
-        inputs = [gates, *(cell.product(before, *weight) for weight in weights)]
+        products = [cell.product(before, *weight) for weight in weights]
+        inputs = [shared.nn("add", gates, *products)] if cell.ADDS_PRODUCT else [gates, *products]
         order = list(range(self._steps))[:: -1 if self._backward else 1]
         steps: dict[int, _Step] = {}
         for t in order:
@@ -176,7 +177,7 @@ class _Direction:
         recorder = Recorder(b)
         cell = self._own_cell
         cell.b = recorder
-        new = cell.combine(inputs[0], lambda number: inputs[1 + number], old)
+        new = cell.of_sum(inputs[0], old) if cell.ADDS_PRODUCT else cell.combine(inputs[0], lambda number: inputs[1 + number], old)
         running = None
         if self._lengths is not None:
             running = b.nn("greater", b.reshape(self._lengths, self._samples, 1), b.constant(t, b.dtype(self._lengths)))
@@ -208,7 +209,7 @@ class _Direction:
             if value in found:
                 extra.setdefault(value, []).append(found[value])
         of_inputs = [found[x] if x in found else zeros(b, x) for x in step.inputs]
-        passed = [product(b, of_inputs[1 + i], weight) for i, weight in enumerate(weights)]
+        passed = [product(b, value, weight) for value, weight in zip(of_inputs[-len(weights) :], weights, strict=True)]
         of_old = [_summed(b, [found.get(x), *(passed if i == 0 else ())]) or none for i, x in enumerate(step.old)]
         if step.running is not None:
             of_old = [b.nn("where", step.running, x, end) for x, end in zip(of_old, ends, strict=True)]

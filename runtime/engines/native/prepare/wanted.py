@@ -102,7 +102,8 @@ class _Places:
             if not alone or source is None or back is None:
                 return None
             user, value, place = node, source, back
-            if self._users[value] != [user] or value in self._written:
+            others = self._users[value] != [user]
+            if value in self._written or (others and not place.is_dense):
                 return None
         return value, place
 

@@ -93,6 +93,22 @@ def test_what_has_several_uses_is_not_reordered(g: Drawn) -> None:
     assert g.found() == {}
 
 
+@pytest.mark.parametrize(("axis", "joined"), [(0, True), (1, False)])
+def test_what_is_also_read_elsewhere_is_a_slice_where_that_is_dense(g: Drawn, axis: int, joined: bool) -> None:
+    """Steps of a recurrent layer's gradient: each goes on to the step before, and is a row of what the weights' product reads."""
+    steps = [g.op("softmax", [g.value(1)], 2, 3) for _ in range(2)]
+    for step in steps:
+        g.op("matmul", [step], 2, 5)
+    shape = (2, 2, 3) if axis == 0 else (2, 6)
+    rows = [g.op("reshape", [step], *((1, 2, 3) if axis == 0 else (2, 3))) for step in steps]
+    whole = g.op("concat", rows, *shape, axis=axis)
+    found = wanted_layouts(g.flat)
+    assert found[whole].is_whole
+    assert [step in found for step in steps] == [joined, joined]
+    if joined:
+        assert [(found[step].offset, found[step].is_dense) for step in steps] == [(0, True), (6, True)]
+
+
 def test_operands_of_a_concatenation_are_its_slices(g: Drawn) -> None:
     x, y = g.op("conv2d", [g.value(1)], 1, 5, 6, 4), g.op("conv2d", [g.value(1)], 1, 5, 6, 3)
     g.op("relu", [x], 1, 5, 6, 4)
