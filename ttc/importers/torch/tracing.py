@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import linecache
 import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
 from ttc.dialects.core.errors import Error
+from ttc.importers.torch.networkx_later import put_off_networkx
 
 
 @contextmanager
@@ -17,10 +19,15 @@ def tracing(code: str, failed: str) -> Iterator[None]:
 
     failed: what could not be done, for the message: `torch.export cannot export Net`.
     """
+    put_off_networkx()
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # torch.export prints the whole graph where it fails
+        with (
+            warnings.catch_warnings(),
+            redirect_stderr(io.StringIO()),
+            _lines_forgotten(),
+        ):  # torch.export prints the whole graph where it fails
             warnings.simplefilter("ignore")
             yield
     except Error:
@@ -29,6 +36,19 @@ def tracing(code: str, failed: str) -> Iterator[None]:
         raise Error(code, f"{failed}: {_reason(error)}") from error
     finally:
         logging.disable(disabled)
+
+
+@contextmanager
+def _lines_forgotten() -> Iterator[None]:
+    """Forget the lines of files that were read meanwhile, 4 MB: PyTorch reads whole files for the stack of each op."""
+    known = set(linecache.cache)
+    try:
+        yield
+    finally:
+        for name in linecache.cache.keys() - known:
+            entry = linecache.cache[name]
+            if len(entry) > 1 and entry[1] is not None:  # of a file, which can be read again
+                del linecache.cache[name]
 
 
 def _reason(error: Exception) -> str:
