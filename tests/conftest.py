@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import llvmlite.binding  # noqa: F401 - kernels of tests are compiled in their own process: there are many times a few
 import numpy as np
 import onnx
 import pytest

@@ -23,7 +23,7 @@ from ttc.dialects.core.errors import Error
 from ttc.runtime.engines.native.codegen.features import Cpu
 
 MANY = 8
-"""The fewest kernels for which a process is worth its start: it takes a tenth of a second, of which half is LLVM's own."""
+"""The kernels for which one more process is worth its start: it takes a tenth of a second, of which half is LLVM's own."""
 _SERVE = """import json, sys
 head = json.loads(sys.stdin.buffer.readline())
 sys.path[:] = head["path"]
@@ -114,12 +114,12 @@ class _Compilers:
 def compilers(cpu: Cpu, kernels: int, threads: int) -> Iterator[ObjectCode]:
     """Return what makes objects of so many modules, called by so many threads at a time.
 
-    Few are made in this process, and all where LLVM is in it already.
+    All are made in this process where LLVM is in it already; llvmlite alone, which writes IR, is not.
     """
-    if kernels < MANY or "llvmlite" in sys.modules or not can_start():
+    if "llvmlite.binding" in sys.modules or not can_start():
         yield _here(cpu)
         return
-    found = _Compilers(cpu, min(threads, kernels // MANY))
+    found = _Compilers(cpu, max(1, min(threads, kernels // MANY)))
     try:
         yield found.object_code
     finally:

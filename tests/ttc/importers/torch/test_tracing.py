@@ -28,7 +28,8 @@ def test_lines_of_files_are_forgotten_and_those_of_generated_code_stay():
 def test_what_is_raised_is_one_error_and_warnings_stay_inside():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(Error, match=r"it failed: ValueError: first") as raised, tracing("E0202", "it failed"):
+        with tracing("E0202", "it failed"):
             warnings.warn("a warning", stacklevel=1)
-            raise ValueError("first\nsecond")
+    with pytest.raises(Error, match=r"it failed: ValueError: first") as raised, tracing("E0202", "it failed"):
+        raise ValueError("first\nsecond")
     assert raised.value.code == "E0202"
