@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field, replace
 from math import inf
 
@@ -18,6 +18,8 @@ from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 __all__ = ["EFFORTS", "Effort", "EpochRange", "Judge", "Placed", "PackingVerdict", "cut"]
 
 Window = tuple[int, int]
+AT_ONCE = 64
+"""The number of ops for which the epochs that begin with them are estimated together."""
 
 
 @record
@@ -46,7 +48,11 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
     overlaps = effort.overlaps if judge is not None and problem.turns == 1 else (0.0,)
     chosen = overlaps if problem.input_count > 1 else dict.fromkeys((overlaps[0], overlaps[-1]))
     readings = [replace(problem, overlap=overlap) for overlap in chosen]
-    found = [in_time(reading, _Search(reading, effort, judge).run()) for reading in readings]
+    families = made_families(problem, effort)
+    bounds = [list(times) for times in zip(*all_bounds(readings, families, effort), strict=True)]
+    found = [
+        in_time(reading, _Search(reading, effort, judge, families, times).run()) for reading, times in zip(readings, bounds, strict=True)
+    ]
     return min(found, key=lambda epochs: sum(epoch.cycles for epoch in epochs))
 
 
@@ -73,22 +79,52 @@ def in_time(problem: Problem, epochs: list[EpochRange]) -> list[EpochRange]:
     return found
 
 
+def made_families(problem: Problem, effort: Effort) -> list[Family]:
+    """Return candidates by pace and by price: all, and where some read weights all the time, those that hold them."""
+    fronts = [node.found.front for node in problem.nodes]
+    held = [node.found.held or node.found.front for node in problem.nodes]
+    found = [paced(fronts, effort.settings)]
+    if held != fronts:
+        found.append(paced(held, effort.settings))
+    if problem.input_count < FEW:
+        found.append(priced(fronts, effort.settings))
+    return found
+
+
+def all_bounds(readings: Sequence[Problem], families: Sequence[Family], effort: Effort) -> Iterator[list[list[float]]]:
+    """Yield for each op the least times, under several readings of a problem, of the epochs that begin with it, by number of ops.
+
+    Epochs end before the next op that must begin one.
+    """
+    nodes, cores = readings[0].nodes, readings[0].cores
+    for start in range(0, len(nodes), AT_ONCE):
+        begins = range(start, min(start + AT_ONCE, len(nodes)))
+        known = [family.fills(readings[0], begins, effort.longest) for family in families]
+        for begin in begins:
+            ends = min(effort.longest, len(nodes) - begin, cores)
+            ends = next((i for i in range(1, ends) if nodes[begin + i].breaks), ends)
+            found = [
+                family.timed(readings, begin, fill[begin - start][:ends]) for family, fill in zip(families, known, strict=True)
+            ]  # by family and reading
+            yield [list(np.min([times.min(axis=1) for times in each], axis=0)) for each in zip(*found, strict=True)]
+
+
 @record(frozen=False)
 class _Search:
     problem: Problem
     effort: Effort
     judge: Judge | None
-    times: list[list[float]] = field(default_factory=list)
+    families: Sequence[Family]
+    times: list[list[float]]
+    """Least time of the epochs that begin with each op, by number of ops."""
     settled: dict[Hashable, PackingVerdict | None] = field(default_factory=dict)
     exact: dict[Window, PackingVerdict] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.families = self.made_families()
         self.packer = Packer(self.problem, self.effort, self.families, self.judge)
 
     def run(self) -> list[EpochRange]:
         """Return the epochs of the best cuts that were found."""
-        self.times = [self.bounds(begin) for begin in range(len(self.problem.nodes))]
         best: tuple[float, list[EpochRange]] = inf, []
         for _ in range(self.effort.rounds):
             path = self.path()
@@ -118,25 +154,6 @@ class _Search:
         """Return those epochs of a path that are packed."""
         known = [(window, self.exact[window]) for window in path if window in self.exact]
         return [EpochRange(begin, verdict.ops, verdict.cycles, verdict.timing) for (begin, _), verdict in known]
-
-    def made_families(self) -> list[Family]:
-        """Candidates by pace and by price: all, and where some read weights all the time, those that hold them."""
-        nodes, settings = self.problem.nodes, self.effort.settings
-        fronts = [node.found.front for node in nodes]
-        held = [node.found.held or node.found.front for node in nodes]
-        found = [paced(fronts, settings)]
-        if held != fronts:
-            found.append(paced(held, settings))
-        if self.problem.input_count < FEW:
-            found.append(priced(fronts, settings))
-        return found
-
-    def bounds(self, begin: int) -> list[float]:
-        """Least time of the epochs that begin with an op, by number of ops; they end before the next op that must begin one."""
-        nodes = self.problem.nodes
-        ends = min(self.effort.longest, len(nodes) - begin, self.problem.cores)
-        ends = next((i for i in range(1, ends) if nodes[begin + i].breaks), ends)
-        return list(np.min([family.times(self.problem, begin, ends).min(axis=1) for family in self.families], axis=0))
 
     def path(self) -> list[Window] | None:
         """The cuts of the least time, as (begin, end) of each epoch; None if no cuts are possible."""

@@ -6,7 +6,8 @@ last ones those that it frees last, programs and weights load while others compu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from operator import and_
 
@@ -19,6 +20,13 @@ from ttc.runtime.perf.rates import Rates
 
 BESIDE = (0.0, 10.0, 40.0)
 """Numbers of cores that are taken to load beside a core, in orders in which places are sought: none is the order of time."""
+
+STEPS = 4
+"""How often the span within which an epoch can begin is halved in search of places."""
+CLOSE = 0.01
+"""The part of an epoch's cycles below which such a span is not halved any more."""
+SHARED = (0.0, 2.0, 6.0)
+"""Numbers of loads that are taken to share the ways from DRAM with a core's own, where ops are placed by when their cores are due."""
 
 
 @record
@@ -77,7 +85,7 @@ def following(epochs: Sequence[LyingEpoch], grid: tuple[int, int], rates: Rates)
     for epoch in epochs:
         key = (epoch, tuple(map(tuple, cores.rounded())))
         if key not in known:
-            known[key] = min(cores.ways(epoch), key=lambda places: cores.loaded(epoch.timing, places))
+            known[key] = cores.best(epoch)
         before = cores.end
         cores.take(epoch.timing, known[key])
         found.append((known[key], cores.end - before))
@@ -127,9 +135,63 @@ class Cores:
 
     def loaded(self, timing: EpochTiming, places: Sequence[Grid]) -> float:
         """Return when an epoch can begin at such places, for all that its cores load as soon as they are free."""
-        jobs = [replace(job, arrival=self.latest(place)) for job, place in zip(timing.jobs, places, strict=True)]
+        jobs = [LoadJob(self.latest(place), job.cores, job.cycles, job.least) for job, place in zip(timing.jobs, places, strict=True)]
         ready = loaded(jobs, self.end, 1.0 if self.last is None else 1.0 - self.last.share)
         return self.start_cycles + max((moment - begin for moment, begin in zip(ready, timing.begins, strict=True)), default=0.0)
+
+    def best(self, epoch: LyingEpoch) -> tuple[Grid, ...]:
+        """Return places with which an epoch begins early.
+
+        Of the quick ways to lie the best is taken; and then, for ever earlier moments as long as that succeeds, each op gets cores that are
+        free just in time to load what it needs then, so that those that are free soon are left to ops that need them soon.  One microbatch
+        alone is hardly worth that: an epoch waits for all of what it reads.
+        """
+        timing = epoch.timing
+        found = min(self.ways(epoch), key=lambda places: self.loaded(timing, places))
+        if timing.cycles <= timing.fill or any(limit.start is not None for limit in epoch.limits):
+            return found
+        best = high = self.loaded(timing, found)
+        low = min(map(min, self.free)) + self.start_cycles
+        if self.last is not None:
+            low = max(low, self.origin + self.last.least(timing))
+        for _ in range(STEPS):
+            if high - low < CLOSE * timing.cycles:
+                break
+            middle = (low + high) / 2
+            for places in self.timely(epoch, middle):
+                begin = self.loaded(timing, places)
+                if begin < best:
+                    found, best = places, begin
+            low, high = (low, best) if best < high else (middle, high)
+        return found
+
+    def timely(self, epoch: LyingEpoch, origin: float) -> Iterator[tuple[Grid, ...]]:
+        """Yield places for an epoch that is to begin at a moment."""
+        timing, numbers = epoch.timing, range(len(epoch.places))
+        due = [origin + begin - self.start_cycles - job.least for begin, job in zip(timing.begins, timing.jobs, strict=True)]
+        for shared in SHARED:
+            moments = [moment - shared * job.cycles for moment, job in zip(due, timing.jobs, strict=True)]
+            large = sorted(numbers, key=lambda i: (-max(extent(epoch.places[i])), -area(epoch.places[i]), moments[i]))
+            for order in (large, sorted(numbers, key=lambda i: moments[i])):
+                found = self.fitted(epoch, order, moments)
+                if found is not None:
+                    yield found
+
+    def fitted(self, epoch: LyingEpoch, order: Sequence[int], due: Sequence[float]) -> tuple[Grid, ...] | None:
+        """Return places in the order given, each where its cores are free latest before they are due, or else soonest behind that."""
+        taken = [0] * self.grid[0]
+        found: dict[int, Grid] = {}
+        for number in order:
+            place = epoch.places[number]
+            spots = self.spots(place.rows, place.cols, epoch.limits[number].transposed)
+            split = bisect_right(spots, due[number], key=lambda spot: spot.free)
+            best = _open((*spots[:split][::-1], *spots[split:]), taken)
+            if best is None:
+                return None
+            for row, line in enumerate(best.lines, best.row):
+                taken[row] |= line
+            found[number] = Grid(best.row, best.col, place.rows, place.cols, best.transposed)
+        return tuple(found[i] for i in range(len(found)))
 
     def take(self, timing: EpochTiming, places: Sequence[Grid]) -> None:
         """Let an epoch run at such places."""
@@ -171,7 +233,7 @@ class Cores:
             spots = self.spots(place.rows, place.cols, epoch.limits[number].transposed)
             if late:
                 spots = sorted(spots, key=lambda spot: max(spot.free - due, (due - spot.free) / 2))  # early is better than late
-            best = next((spot for spot in spots if not any(map(and_, taken[spot.row : spot.row + len(spot.lines)], spot.lines))), None)
+            best = _open(spots, taken)
             if best is None:
                 return None
             for row, line in enumerate(best.lines, best.row):
@@ -184,15 +246,17 @@ class Cores:
         key = rows, cols, transposed
         if key not in self.known:
             sides = ((False, True) if rows != cols else (False,)) if transposed is None else (transposed,)
-            places = [
-                Grid(row, col, rows, cols, side)
-                for side in sides
-                for row in range(self.grid[0] - (cols if side else rows) + 1)
-                for col in range(self.grid[1] - (rows if side else cols) + 1)
-            ]
-            found = [Spot(self.latest(p), p.row, p.col, p.transposed, (_line(p),) * extent(p)[0]) for p in places]
+            found = [spot for side in sides for spot in self.spots_of(*((cols, rows) if side else (rows, cols)), side)]
             self.known[key] = sorted(found, key=lambda spot: spot.free)
         return self.known[key]
+
+    def spots_of(self, height: int, width: int, side: bool) -> Iterator[Spot]:
+        """Yield where a rectangle of cores can lie.  side: whether the op lies on its side in it."""
+        across = range(self.grid[1] - width + 1)
+        latest = [[max(line[col : col + width]) for col in across] for line in self.free]
+        for row in range(self.grid[0] - height + 1):
+            for col, free in enumerate(map(max, zip(*latest[row : row + height], strict=True)) if height > 1 else latest[row]):
+                yield Spot(free, row, col, side, (((1 << width) - 1) << col,) * height)
 
     def exchanged(self, epoch: LyingEpoch, places: Sequence[Grid]) -> tuple[Grid, ...]:
         """Return places with those of equal rectangles exchanged, so that the op which begins first has the one that is free first."""
@@ -212,9 +276,9 @@ def extent(place: Grid) -> tuple[int, int]:
     return (place.cols, place.rows) if place.transposed else (place.rows, place.cols)
 
 
-def _line(place: Grid) -> int:
-    """Return the cores of a place in each of its rows, as bits."""
-    return ((1 << extent(place)[1]) - 1) << place.col
+def _open(spots: Iterable[Spot], taken: Sequence[int]) -> Spot | None:
+    """Return the first spot of which no core is taken.  taken: cores in each row of the grid, as bits."""
+    return next((spot for spot in spots if not any(map(and_, taken[spot.row : spot.row + len(spot.lines)], spot.lines))), None)
 
 
 def area(place: Grid) -> int:

@@ -37,7 +37,7 @@ class Effort:
     attempts: int
     shapes: int
     reliefs: int
-    overlaps: tuple[float, ...] = (1.0, 0.25, 0.0)
+    overlaps: tuple[float, ...] = (1.0, 0.5, 0.1)
 
 
 EFFORTS = (

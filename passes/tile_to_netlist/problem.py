@@ -6,9 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import field
 from functools import cached_property
 
+import numpy as np
+
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
+from ttc.passes.tile_to_netlist.filling import filled
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.movement import Load, Stream, interval_cycles, stream_load
@@ -124,7 +127,9 @@ class Problem:
         before, beside = (held, streamed) if self.holds else (0, streamed + held)
         load = (traffic.read_bytes + traffic.write_bytes + beside) * self.cycles_per_byte
         interval = interval_cycles(self.rates, [float(c.busy) for c in chosen], [Load(channel=load)])
-        fill = max(sum(c.first for c in chosen) + max(c.busy - c.first for c in chosen), load)
+        reads = [node.reads for node in self.nodes[begin : begin + len(chosen)]]
+        busy, first = np.array([(c.busy, c.first) for c in chosen], np.float64).T[:, :, None]
+        fill = max(float(filled(reads, begin, busy, first)[-1, 0]), load)
         cores = sum(c.cores for c in chosen)
         return self.turn(begin, len(chosen)).time(fill, interval, cores, before * self.cycles_per_byte, load)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.blocking import Candidate
+from ttc.passes.tile_to_netlist.filling import filled, fills
 from ttc.passes.tile_to_netlist.problem import Problem
 
 Ints = NDArray[np.int64]
@@ -46,10 +47,26 @@ class Family:
         """Return the candidates of some ops at a setting."""
         return [self.fronts[i][self.picks[i, setting]] for i in range(begin, end)]
 
+    def fills(self, problem: Problem, begins: range, longest: int) -> list[Floats]:
+        """Return for each of several ops the cycles of the first microbatch through the epochs that begin with it, by number of ops (row)
+        and setting.
+        """
+        return fills([node.reads for node in problem.nodes], self.busy, self.first, begins, longest)
+
     def times(self, problem: Problem, begin: int, ends: int) -> Floats:
         """Return the estimated cycles of epochs that begin with an op, by number of ops (row) and setting; inf where cores do not
         suffice.
         """
+        rows = slice(begin, begin + ends)
+        fill = filled([node.reads for node in problem.nodes[rows]], begin, self.busy[rows], self.first[rows])
+        return self.timed([problem], begin, fill)[0]
+
+    def timed(self, readings: Sequence[Problem], begin: int, fill: Floats) -> list[Floats]:
+        """Return what `times` does under several readings of how far epochs overlap.
+
+        fill: cycles of the first microbatch through the epochs, by number of ops (row) and setting.
+        """
+        problem, ends = readings[0], len(fill)
         rows = slice(begin, begin + ends)
         traffic = np.array([(t.read_bytes + t.write_bytes) for t in problem.traffic(begin, ends)], np.float64)
         held = np.cumsum(self.held[rows], axis=0) * problem.cycles_per_byte
@@ -57,15 +74,16 @@ class Family:
         prologue = held if problem.holds else 0.0
         load = load if problem.holds else load + held
         interval = np.maximum(np.maximum.accumulate(self.busy[rows], axis=0) + problem.rates.microbatch_cycles, load)
-        rest = np.maximum.accumulate(self.busy[rows] - self.first[rows], axis=0)
-        fill = np.maximum(np.cumsum(self.first[rows], axis=0) + rest, load)
         cores = np.cumsum(self.cores[rows], axis=0)
         used = np.minimum(cores, problem.cores)  # where there are more the epoch is impossible
-        figures = [np.broadcast_to(part, cores.shape) for part in (fill, interval, used, prologue, load)]
-        times = problem.turn(begin, 0).time(*figures)
-        if begin + ends == len(problem.nodes):
-            times[-1] = problem.turn(begin, ends).time(*(part[-1] for part in figures))
-        return np.where(cores <= problem.cores, times, np.inf)
+        figures = [np.broadcast_to(part, cores.shape) for part in (np.maximum(fill, load), interval, used, prologue, load)]
+        found: list[Floats] = []
+        for reading in readings:
+            times = reading.turn(begin, 0).time(*figures)
+            if begin + ends == len(problem.nodes):
+                times[-1] = reading.turn(begin, ends).time(*(part[-1] for part in figures))
+            found.append(np.where(cores <= problem.cores, times, np.inf))
+        return found
 
 
 def paced(fronts: Sequence[Sequence[Candidate]], settings: int) -> Family:

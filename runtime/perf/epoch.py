@@ -7,7 +7,7 @@ interval between microbatches, however the simulation interleaves them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ttc.dialects.netlist.model import Graph, Host, Op
 from ttc.runtime.perf.costs import OpCost, OpStreams, movement_of, op_cost
@@ -236,7 +236,8 @@ class _Builder:
                     self.join(way, index, max(entry.capacity, 1 / self.granules), op)
             for out in moved.outputs:
                 self.join(index, self.edge(out.target, out.stream, WRITE, graph.chip), _out_capacity(op), op)
-        return Network(tuple(self.stages), tuple(self.pipes), self.granules)
+        nameless = tuple(replace(stage, name="") for stage in self.stages)  # layers that are alike are simulated once
+        return Network(nameless, tuple(self.pipes), self.granules)
 
     def bursts(self, op: Op, moved: OpStreams) -> int:
         """Return how often results come out in a microbatch: with every granule, or at the end of each step of an op that sums up first."""

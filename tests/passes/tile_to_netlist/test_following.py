@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Grid
-from ttc.passes.tile_to_netlist.following import EpochTiming, LyingEpoch, following
+from ttc.passes.tile_to_netlist.following import Cores, EpochTiming, LyingEpoch, following
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.clock import LoadJob
 from ttc.runtime.perf.rates import rates_of
@@ -69,3 +70,32 @@ def test_sizes_stay_and_nothing_overlaps() -> None:
         assert [(place.rows, place.cols) for place in where] == [(place.rows, place.cols) for place in epoch.places]
         used = [core for place in where for core in place.cores()]
         assert len(used) == len(set(used)) == 12
+
+
+def test_cores_that_are_free_soon_are_left_to_ops_that_need_them_soon() -> None:
+    """An op that begins late gets cores that are free just in time, though others are free sooner.
+
+    By the order of begins the first op, which needs the whole of a row, else finds both rows half taken.
+    """
+    before = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 1), Grid(1, 1, 1, 1), step=30_000.0)
+    timing = EpochTiming((1000.0, 0.0, 70_000.0), (80_000.0, 80_000.0, 150_000.0), before.timing.jobs, 80_000.0, 150_000.0, 0.0)
+    after = replace(before, timing=timing)
+    (_, _), (places, cycles) = following([before, after], (2, 2), RATES)
+    assert places[2] == Grid(1, 1, 1, 1)  # free last
+    assert {core for place in places for core in place.cores()} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert cycles < 150_000
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_places_are_never_worse_than_the_quick_ways(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    shapes = (Grid(0, 0, 1, 4), Grid(1, 0, 2, 2), Grid(1, 2, 1, 2), Grid(2, 2, 1, 1), Grid(2, 3, 1, 1))
+    cores = Cores((3, 4), RATES.start_cycles)
+    for _ in range(5):
+        epoch = pipeline(*shapes, busy=float(draw.uniform(2000, 9000)), step=float(draw.uniform(500, 20_000)))
+        quick = min(cores.loaded(epoch.timing, places) for places in cores.ways(epoch))
+        found = cores.best(epoch)
+        used = [core for place in found for core in place.cores()]
+        assert len(set(used)) == len(used) == 12
+        assert cores.loaded(epoch.timing, found) <= quick
+        cores.take(epoch.timing, found)
