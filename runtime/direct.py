@@ -18,7 +18,7 @@ from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
-from ttc.runtime.engines.base import Plan, Port, ShortPlan, ShortRun, ShortSpec
+from ttc.runtime.engines.base import NarrowingPlan, Plan, Port, ShortPlan, ShortRun, ShortSpec
 from ttc.runtime.engines.result_memory import has_own_memory
 from ttc.runtime.machine.surface import Channel, Surface
 
@@ -36,23 +36,24 @@ class DirectInput:
     entry: TensorType
     dtype: np.dtype | None
 
-    def value(self, given: object) -> NDArray:
-        """Return a user's value as an entry.  Raises E0801, E0802."""
-        return given if self._is_entry(given) else to_entry(self.argument, self.entry, given)
+    def value(self, given: object, *, narrowed: bool = False) -> NDArray:
+        """Return a user's value as an entry.  narrowed: whether the plan rounds it by itself.  Raises E0801, E0802."""
+        dtype = np.dtype(np.float32) if narrowed and self.is_rounded else self.dtype
+        return given if self._is_entry(given, dtype) else to_entry(self.argument, self.entry, given)
 
     def parts(self, given: object, count: int) -> NDArray:
         """Return a user's value as so many entries.  Raises E0801, E0802."""
         whole = replace(self.entry, shape=self.argument.shape)
-        array = given if self._is_entry(given) else to_entry(self.argument, whole, given)
+        array = given if self._is_entry(given, self.dtype) else to_entry(self.argument, whole, given)
         if self.argument.batch != OUTERMOST:
             array = np.stack(self.argument.batch.parts(array, count))
         return array.reshape(count, *self.entry.shape)
 
-    def _is_entry(self, value: object) -> TypeGuard[NDArray]:
-        if self.dtype is None or type(value) is not np.ndarray:  # a dtype of None would equal float64
+    def _is_entry(self, value: object, dtype: np.dtype | None) -> TypeGuard[NDArray]:
+        if dtype is None or type(value) is not np.ndarray:  # a dtype of None would equal float64
             return False
         flags = value.flags
-        return value.dtype == self.dtype and value.shape == self.argument.shape and flags.c_contiguous and flags.aligned
+        return value.dtype == dtype and value.shape == self.argument.shape and flags.c_contiguous and flags.aligned
 
     @property
     def port(self) -> Port | None:
@@ -92,7 +93,7 @@ class DirectEntry:
     def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
         """Return the results of a program without states on a user's arrays.  Raises E0801, E0802."""
         if self.count == 1:
-            entries = self.entries(given)
+            entries = self.entries(given, plan)
             return self.results(plan.run(entries), entries)
         parts = {item.argument.queue: item.parts(given[item.argument.name], self.count) for item in self.inputs}
         written = [plan.run({queue: part[number] for queue, part in parts.items()}) for number in range(self.count)]
@@ -104,12 +105,15 @@ class DirectEntry:
         if self.count > 1 or len(inputs) < len(self.inputs) or not isinstance(plan, ShortPlan):
             return None
         results = tuple((r.name, r.queue, np.dtype(r.dtype), tuple(r.shape)) for r in self.outputs)
-        rounded = {item.argument.name: partial(_rounded, format_named(item.entry.format)) for item in self.inputs if item.is_rounded}
+        narrowed = _narrowed(plan)
+        wide = [item for item in self.inputs if item.is_rounded and item.argument.queue not in narrowed]
+        rounded = {item.argument.name: partial(_rounded, format_named(item.entry.format)) for item in wide}
         return plan.short(ShortSpec(inputs, results, fixed or {}, into or {}, rounded))
 
-    def entries(self, given: Mapping[str, object]) -> dict[str, NDArray]:
-        """Return the user's arrays as entries, by queue.  Raises E0801, E0802."""
-        return {item.argument.queue: item.value(given[item.argument.name]) for item in self.inputs}
+    def entries(self, given: Mapping[str, object], plan: Plan) -> dict[str, NDArray]:
+        """Return the user's arrays as entries of a plan, by queue.  Raises E0801, E0802."""
+        narrowed, inputs = _narrowed(plan), [(item, item.argument) for item in self.inputs]
+        return {argument.queue: item.value(given[argument.name], narrowed=argument.queue in narrowed) for item, argument in inputs}
 
     def results(self, written: Mapping[str, NDArray], entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return what the graph wrote as the user's arrays: the graph's own where nobody else has them, else copies."""
@@ -166,6 +170,10 @@ def direct_input(argument: Argument, entry: TensorType, count: int) -> DirectInp
     format_ = format_named(entry.format)
     same = format_.storage == format_.compute == dtype and dtype.kind in "fiub"
     return DirectInput(argument, entry, dtype if same and (count > 1 or argument.shape == entry.shape) else None)
+
+
+def _narrowed(plan: Plan) -> frozenset[str]:
+    return plan.narrowed if isinstance(plan, NarrowingPlan) else frozenset()
 
 
 def _rounded(format_: Format, value: NDArray) -> NDArray:

@@ -98,6 +98,16 @@ class ShortSpec:
 
 
 @runtime_checkable
+class NarrowingPlan(Plan, Protocol):
+    """A plan that rounds some of its entries to their format by itself."""
+
+    @property
+    def narrowed(self) -> frozenset[str]:
+        """The queues whose entries in Float32 may be given as they are, and not rounded to the queue's format."""
+        ...
+
+
+@runtime_checkable
 class ShortPlan(Plan, Protocol):
     """A plan that can be prepared for runs that take next to no time."""
 

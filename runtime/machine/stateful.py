@@ -34,7 +34,7 @@ class StatefulEntry:
 
     def run(self, plan: Plan, given: Mapping[str, object]) -> dict[str, NDArray]:
         """Return the results on a user's arrays; variables get new values. Raises as `Plan.run` does, and then nothing has changed."""
-        entries = self.direct.entries(given)
+        entries = self.direct.entries(given, plan)
         for queue, variable in self.reads:
             entries[queue] = variable.value
         return self.direct.results(plan.run(entries, self._into()), entries)

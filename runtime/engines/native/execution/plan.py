@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.plain.interpret import Resolver
 from ttc.runtime.engines.base import ShortRun, ShortSpec, Timed
 from ttc.runtime.engines.into import write_into
@@ -66,6 +67,11 @@ class NativePlan:
             if segment.step is not None:
                 _PYTHON_OPS.add(1, segment.step.node.work.op)
         self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
+
+    @property
+    def narrowed(self) -> frozenset[str]:
+        """The queues whose entries may be given unrounded; see `NarrowingPlan.narrowed`."""
+        return frozenset(self.prepared.layout.narrowed)
 
     def jobs(self) -> list[Job]:
         """Return the jobs of all segments, in order."""
@@ -125,7 +131,13 @@ class NativePlan:
         if found is not None:
             return found
         _REFERENCE_RUNS.add()
-        return self._reference().run(entries, into)
+        return self._reference().run(self._rounded(entries), into)
+
+    def _rounded(self, entries: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return entries as others than this plan must have them: rounded to their formats."""
+        narrowed = self.prepared.layout.narrowed
+        with np.errstate(over="ignore"):  # what a narrower float cannot hold is infinite
+            return {queue: format_named(narrowed[queue]).round(e) if queue in narrowed else e for queue, e in entries.items()}
 
     def _lease(self) -> Lease:
         try:

@@ -77,6 +77,7 @@ def pack(prepared: Prepared) -> bytes | None:
         "variables": sorted(layout.variables),
         "in_place": {queue: [place.first, dict(place.over)] for queue, place in layout.in_place.items()},
         "last_reads": dict(layout.last_reads),
+        "narrowed": dict(layout.narrowed),
         "template": writer.template(prepared.template),
         "packing": writer.template(prepared.packing.template),
         "reads": [writer.all(buffers) for buffers in prepared.packing.reads],
@@ -104,6 +105,7 @@ def unpack(data: bytes) -> Prepared:
         frozenset(head["variables"]),
         {queue: InPlace(first, {name: tuple(jobs) for name, jobs in over.items()}) for queue, (first, over) in head["in_place"].items()},
         head["last_reads"],
+        head["narrowed"],
     )
     reads, writes = (tuple(map(reader.all, head[name])) for name in ("reads", "writes"))
     return Prepared(layout, template, ConstantJobs(packing, reads, writes, frozenset(reader.all(head["kept"]))))

@@ -70,6 +70,7 @@ class Layout:
         variables: those of the queues whose entries stay in the same memory from run to run.
         in_place: by queue, results that may be written straight into the caller's memory.
         last_reads: by queue, number of the last step that reads its entry.
+        narrowed: by queue, formats of 16 bits to which all jobs round an entry that they read.
     """
 
     segments: Sequence[Segment]
@@ -80,6 +81,7 @@ class Layout:
     variables: frozenset[str]
     in_place: Mapping[str, InPlace]
     last_reads: Mapping[str, int]
+    narrowed: Mapping[str, str]
 
     @property
     def run_bytes(self) -> int:

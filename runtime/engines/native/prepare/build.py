@@ -12,6 +12,7 @@ from ttc.runtime.engines.native.planning.prepared import ConstantJobs, Layout, P
 from ttc.runtime.engines.native.planning.steps import buffers_of
 from ttc.runtime.engines.native.planning.template import template_of
 from ttc.runtime.engines.native.prepare.draft import Draft
+from ttc.runtime.engines.native.prepare.narrowed import narrowed_queues
 from ttc.runtime.engines.native.prepare.steps import LOWERING, PLACING, STAGE, run_steps
 from ttc.runtime.tensors import Constants
 
@@ -34,7 +35,17 @@ def prepared_of(draft: Draft, threads: int, instruments: Sequence[StepInstrument
     if draft.refused or draft.arena is None:
         return None
     values = {queue: value for queue, value in draft.flat.queues.items() if queue in draft.bound}
-    layout = Layout(draft.segments, draft.bound, draft.written, draft.arena, values, draft.variables, draft.in_place, draft.last_reads)
+    layout = Layout(
+        draft.segments,
+        draft.bound,
+        draft.written,
+        draft.arena,
+        values,
+        draft.variables,
+        draft.in_place,
+        draft.last_reads,
+        narrowed_queues(draft),
+    )
     return Prepared(layout, template_of(draft.jobs, threads), _packing(draft, threads))
 
 
