@@ -15,12 +15,13 @@ from ttc.runtime.engines.native.codegen.code import CodeStore, Signature, compil
 from ttc.runtime.engines.native.codegen.features import Cpu, permit_amx
 from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 from ttc.runtime.engines.native.graph.region import identity
-from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, AmxGemm
+from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_integer_gemm import AmxIntegerGemm
 from ttc.runtime.engines.native.kernels.amx_integer_pack import PackByteTiles, byte_panel_bytes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, panel_bytes
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK
 from ttc.runtime.engines.native.kernels.words import words_of
 from ttc.runtime.pages import aligned_bytes
 

@@ -23,12 +23,13 @@ from ttc.runtime.engines.native.jobs.convolutions import (
 )
 from ttc.runtime.engines.native.jobs.copies import copy, pad
 from ttc.runtime.engines.native.jobs.lowering import Lowering
-from ttc.runtime.engines.native.jobs.products import TASKS, batch_once, dims_of, matrix_words, readable, submit_packing
-from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP
+from ttc.runtime.engines.native.jobs.products import batch_once, dims_of, matrix_words, readable, submit_packing
+from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, cut_rows, submit_tiles
 from ttc.runtime.engines.native.kernels.amx_integer_gemm import SPAN, AmxIntegerGemm
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, PackByteTiles, byte_chunks, byte_panel_bytes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -43,10 +44,6 @@ _TASK_FLOPS = 4_000_000
 """The least FLOPs of a task, if there are several."""
 _TASK_PANELS = 8
 """The least panels of a task, if there are several: its rows are written as bytes, which takes as long as four panels."""
-_NEAR_BYTES = 1 << 20
-"""The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
-_SCRATCH_BYTES = 1 << 20
-"""The most bytes of the rows of a group, except for the smallest group."""
 _MOST_BYTES = 16 << 20
 """The most bytes of the rows of a block, all taps: it takes wild sizes to need more."""
 _SOURCES: tuple[Storage, ...] = ("i8", "u8", "i16")
@@ -169,26 +166,9 @@ def _lowest(n: Lowering, storage: Storage) -> tuple[int, bool]:
 
 def _submit(n: Lowering, kernel: AmxIntegerGemm, words: dict[str, Word], rows: int, panels: BytePanels, written: View, count: int) -> None:
     """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
-    flops = 2 * rows * panels.columns * panels.depth * panels.taps
-    wanted = max(1, min(flops // _TASK_FLOPS, -(-TASKS // count)))
-    near = panels.count * panels.panel_bytes <= _NEAR_BYTES
-    gathered = BLOCK * panels.taps * byte_chunks(panels.depth) * BYTE_DEPTH
-    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, -(-rows // BLOCK) * BLOCK))
-    if near:
-        height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
-    groups = -(-rows // height)
-    row_chunks = min(groups, wanted)
-    panel_chunks = min(max(panels.count // _TASK_PANELS, 1), -(-wanted // row_chunks))
-    words |= {"rows": rows, "columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "height": height, "groups": groups}
-    words |= {"panels": panels.count, "row_chunks": row_chunks, "panel_chunks": panel_chunks}
-    tasks = count * row_chunks * panel_chunks
-    n.job(
-        kernel,
-        words,
-        tasks=tasks,
-        written=[written],
-        chunk=max(tasks // (4 * TASKS), 1),
-        scratch=kernel.scratch_bytes(panels.depth, panels.taps, height),
-        flops=flops * count,
-        moved_bytes=sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View)),
-    )
+    depth, taps = panels.depth, panels.taps
+    block = BLOCK * taps * byte_chunks(depth) * BYTE_DEPTH
+    sizes = Sizes(rows, panels.columns, depth, taps, panels.count, panels.panel_bytes, block, count)
+    cut = cut_rows(sizes, _TASK_FLOPS, _TASK_PANELS)
+    flops = 2 * rows * panels.columns * depth * taps * count
+    submit_tiles(n, kernel, words, sizes, cut, written, kernel.scratch_bytes(depth, taps, cut.height), flops)

@@ -18,7 +18,6 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import (
     FLOATS,
-    TASKS,
     dims_of,
     left_operand,
     matrix_words,
@@ -28,23 +27,21 @@ from ttc.runtime.engines.native.jobs.products import (
     submit_packing,
     whole_region,
 )
+from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_rows, submit_tiles
 from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
-from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP, AmxGemm
+from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.words import Word
+    pass
 
 _TASK_FLOPS = 2_000_000
 """The least FLOPs of a task, if there are several."""
 _TASK_PANELS = 8
 """The least panels of a task whose rows are gathered, if there are several: gathering takes about as long as one panel."""
-_NEAR_BYTES = 1 << 20
-"""The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
-_SCRATCH_BYTES = 1 << 20
-"""The most bytes of the gathered rows of a group, except for the smallest group."""
 
 
 @record
@@ -110,8 +107,9 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     left = left.expanded((*shape[:-1], left.shape[-1]))
     words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
     kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch))
-    count = prod(batch)
-    _submit(n, kernel, words, _cut(panels, rows, count, 1), panels, c, flops, count)
+    sizes = _sizes(panels, rows, prod(batch))
+    cut = cut_rows(sizes, _TASK_FLOPS, 1)
+    submit_tiles(n, kernel, words, sizes, cut, c, kernel.scratch_bytes(panels.depth, 1, cut.height), flops)
 
 
 def _whole_rows(n: Lowering, a: View) -> View:
@@ -130,86 +128,38 @@ def convolve_in_tiles(n: Lowering, images: Images, panels: TilePanels, result: R
     frame = frame_of(images, rows, panels.parts, panels.count)
     if frame is None:
         kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
-        _submit(n, kernel, words, _cut(panels, rows, 1, _TASK_PANELS), panels, result.view, flops)
-        return
-    kernel = AmxGemm(panels.parts, FrameRows(), result.region, result.spread)
-    _submit(n, kernel, words | frame.words, _cut_frame(frame, panels), panels, result.view, flops)
+        sizes = _sizes(panels, rows)
+        cut = cut_rows(sizes, _TASK_FLOPS, _TASK_PANELS)
+        gathered = cut.height * panels.taps
+    else:
+        kernel = AmxGemm(panels.parts, FrameRows(), result.region, result.spread)
+        sizes = _sizes(panels, frame.windows)
+        cut, together = _cut_frame(frame, sizes)
+        cells = together * cut.height + frame.reach
+        words |= {**frame.words, "cells": cells, "frame_groups": together}
+        gathered = cells * frame.phases
+    scratch = kernel.scratch_bytes(panels.depth, panels.taps, gathered)
+    submit_tiles(n, kernel, words, sizes, cut, result.view, scratch, flops)
 
 
-@record
-class _Cut:
-    """How a product is cut into tasks.
+def _sizes(panels: TilePanels, rows: int, count: int = 1) -> Sizes:
+    panel = panel_bytes(panels.depth, panels.taps, panels.parts)
+    block = BLOCK * panels.taps * chunks_of(panels.depth) * DEPTH * 2 * panels.parts
+    return Sizes(rows, panels.columns, panels.depth, panels.taps, panels.count, panel, block, count)
 
-    Args:
-        rows: of the left operand.
-        height: rows of a group.
-        row_chunks, panel_chunks: parts into which groups and panels are divided.
-        gathered: rows of channels that a group, or several, copy to scratch memory at most.
-        words: further ones of the kernel.
+
+def _cut_frame(frame: Frame, sizes: Sizes) -> tuple[TileCut, int]:
+    """Cut a product of the windows of a frame into tasks so large that copying its cells is a small part of each; return also how many
+    groups copy their cells at once.
     """
-
-    rows: int
-    height: int
-    row_chunks: int
-    panel_chunks: int
-    gathered: int
-    words: dict[str, Word]
-
-
-def _wanted_tasks(panels: TilePanels, rows: int, count: int) -> int:
-    """Return how many tasks one of so many elements of a batch is worth."""
-    flops = 2 * rows * panels.columns * panels.depth * panels.taps
-    return max(1, min(flops // _TASK_FLOPS, -(-TASKS // count)))
-
-
-def _is_near(panels: TilePanels) -> bool:
-    return panels.count * panel_bytes(panels.depth, panels.taps, panels.parts) <= _NEAR_BYTES
-
-
-def _cut(panels: TilePanels, rows: int, count: int, least: int) -> _Cut:
-    """Cut a product of dense or gathered rows.  count: elements of the batch.  least: panels of a task, if there are several."""
-    wanted = _wanted_tasks(panels, rows, count)
-    gathered = BLOCK * panels.taps * chunks_of(panels.depth) * DEPTH * 2 * panels.parts
-    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // gathered * BLOCK, _padded(rows, BLOCK)))
-    if _is_near(panels):
-        height = max(BLOCK, min(height, rows // wanted // BLOCK * BLOCK))
-    row_chunks = min(-(-rows // height), wanted)
-    panel_chunks = min(max(panels.count // least, 1), -(-wanted // row_chunks))
-    return _Cut(rows, height, row_chunks, panel_chunks, height * panels.taps, {})
-
-
-def _cut_frame(frame: Frame, panels: TilePanels) -> _Cut:
-    """Cut a product of the windows of a frame: into tasks so large that copying its cells is a small part of each."""
-    rows, wanted = frame.windows, _wanted_tasks(panels, frame.windows, 1)
+    rows, wanted = sizes.rows, sizes.wanted_tasks(_TASK_FLOPS)
     row_chunks = max(1, min(wanted, rows // max(frame.least_rows, BLOCK)))
-    if not _is_near(panels):
+    if not sizes.is_near:
         row_chunks = min(row_chunks, -(-rows // GROUP))
     task_rows = -(-rows // row_chunks)
     height = min(GROUP, _padded(task_rows, BLOCK))
     groups = -(-rows // height)
     row_chunks = min(groups, row_chunks)
-    least = frame.least_panels(task_rows)
-    panel_chunks = min(max(panels.count // least, 1), -(-wanted // row_chunks))
+    panel_chunks = min(max(sizes.panels // frame.least_panels(task_rows), 1), -(-wanted // row_chunks))
     together = min(-(-groups // row_chunks), max(frame.most_rows // height, 1))
-    cells = together * height + frame.reach
-    return _Cut(rows, height, row_chunks, panel_chunks, cells * frame.phases, {"cells": cells, "frame_groups": together})
-
-
-def _submit(
-    n: Lowering, kernel: AmxGemm, words: dict[str, Word], cut: _Cut, panels: TilePanels, written: View, flops: int, count: int = 1
-) -> None:
-    """Add the job of a product, given the words that tell where its operands lie.  count: elements of the batch."""
-    words |= {"rows": cut.rows, "height": cut.height, "groups": -(-cut.rows // cut.height), **cut.words}
-    words |= {"columns": panels.columns, "depth": panels.depth, "taps": panels.taps, "panels": panels.count}
-    words |= {"row_chunks": cut.row_chunks, "panel_chunks": cut.panel_chunks}
-    tasks = count * cut.row_chunks * cut.panel_chunks
-    n.job(
-        kernel,
-        words,
-        tasks=tasks,
-        written=[written],
-        chunk=max(tasks // (4 * TASKS), 1),
-        scratch=kernel.scratch_bytes(panels.depth, panels.taps, cut.gathered),
-        flops=flops,
-        moved_bytes=sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View)),
-    )
+    return TileCut(height, row_chunks, panel_chunks), together

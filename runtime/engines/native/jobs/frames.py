@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.jobs.convolutions import Images, WindowAxis
 from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES
-from ttc.runtime.engines.native.kernels.amx_gemm import GROUP
 from ttc.runtime.engines.native.kernels.amx_pack import chunks_of
 from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
+from ttc.runtime.engines.native.kernels.tile_product import GROUP
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word

@@ -24,30 +24,24 @@ from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_b
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, DenseRows, GemmRows
-from ttc.runtime.engines.native.kernels.kernel import JobKernel
-from ttc.runtime.engines.native.kernels.shares import shares_of
-from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, ProductTask, TileProduct
+from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.tiles import Tiles
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
-BLOCK = 32
-"""The rows of a block of the result: two tiles.  Where the last block has no more than one, the second is not computed."""
-GROUP = 128
-"""The most rows of a group: `height` of a job, a multiple of BLOCK."""
 _SUMS_BYTES = BLOCK * PANEL * 4
 _RECORD_BYTES, _RECORD_WORDS = 64, ("start", "row", "chunk", "part", "mark")
 """Size and words of the record of a block of a group, in scratch memory: address of its rows' first parts, bytes from row to row, from tile
 to tile of the channels and from part to part, and whether it holds numbers that are no sums of parts.
 """
-_SIZES = ("rows", "columns", "depth", "taps", "height", "groups", "panels", "row_chunks", "panel_chunks")
 _SUM_TILES, _LEFT_TILES, _RIGHT_TILES = ((0, 1), (2, 3)), (4, 5), (6, 7)
 
 
 @dataclass(frozen=True)
-class AmxGemm(JobKernel):
+class AmxGemm(TileProduct):
     """c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
@@ -64,21 +58,6 @@ class AmxGemm(JobKernel):
     region: Region
     spread: tuple[bool, ...] = ()
     batch: int = 0
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The names of the region's further tensors."""
-        return Finish(self.region, self.spread, PANEL, 1).others
-
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """The names of all tensors that the kernel reads and writes."""
-        return ("a", "b", "c", *self.others)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
-        return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch_names(self.tensors, self.batch))
 
     def scratch_bytes(self, depth: int, taps: int, gathered: int) -> int:
         """Return the bytes of scratch memory that one thread needs.
@@ -103,14 +82,6 @@ class AmxGemm(JobKernel):
         with f.loop(f.begin, f.end) as task:
             work.emit_task(task)
         tiles.release()
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What a task computes: addresses of tensors, and its range of panels."""
-
-    bases: dict[str, Value]
-    panels: tuple[Value, Value]
 
 
 @dataclass(frozen=True)
@@ -146,13 +117,8 @@ class _Work:
 
     def emit_task(self, task: Value) -> None:
         f, words = self.f, self.words
-        row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
-        rest = task // row_chunks
-        first_group, last_group = shares_of(words["groups"], row_chunks).span(task % row_chunks)
-        first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
-        tensors = self.kernel.tensors
-        bases = dict(zip(tensors, bases_at(f, words, tensors, self.kernel.batch, rest // panel_chunks), strict=True))
-        work = _Task(bases, (first_panel, last_panel))
+        work = self.kernel.task(f, words, task)
+        first_group, last_group = work.groups
         rows = self.kernel.rows
         if not isinstance(rows, FrameRows):
             with f.loop(first_group, last_group) as group:
@@ -160,11 +126,11 @@ class _Work:
             return
         with f.loop(first_group, last_group, words["frame_groups"]) as begin:
             end = f.smaller(begin + words["frame_groups"], last_group)
-            frame = self._frame(rows, bases["a"], begin, end)
+            frame = self._frame(rows, work.bases["a"], begin, end)
             with f.loop(begin, end) as group:
                 self._group(work, group, frame)
 
-    def _group(self, task: _Task, group: Value, frame: _Cells | None) -> None:
+    def _group(self, task: ProductTask, group: Value, frame: _Cells | None) -> None:
         """A group of rows: where they lie, then panel by panel its blocks.  frame: the cells of the group and its neighbours."""
         f, height = self.f, self.words["height"]
         first = group * height

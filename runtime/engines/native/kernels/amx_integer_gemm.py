@@ -9,20 +9,18 @@ low bytes' products added.  Sums wrap modulo 2^32, as those of the reference do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
-from ttc.runtime.engines.native.kernels.amx_gemm import BLOCK, GROUP
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, COLUMN_SUMS, byte_chunks
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
 from ttc.runtime.engines.native.kernels.code_tables import CodeTable, split_at_code
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row, emit_vector
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
-from ttc.runtime.engines.native.kernels.kernel import JobKernel
-from ttc.runtime.engines.native.kernels.shares import shares_of
-from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, TileProduct
+from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.tiles import Tiles
@@ -36,7 +34,6 @@ _FIRST_BYTES = PANEL * 4
 _RECORD_BYTES = 16
 """The bytes of the record of a block of a group: the smallest of its numbers, and whether they need two bytes; both i64."""
 _LANES = 32
-_SIZES = ("rows", "columns", "depth", "taps", "low", "height", "groups", "panels", "row_chunks", "panel_chunks")
 _SUM_TILES, _LEFT_TILES, _RIGHT_TILES = ((0, 1), (2, 3)), (4, 5), (6, 7)
 _ROW_BYTES = 64
 _BLOCK_BYTES = BLOCK * _ROW_BYTES
@@ -44,7 +41,7 @@ _BLOCK_BYTES = BLOCK * _ROW_BYTES
 
 
 @dataclass(frozen=True)
-class AmxIntegerGemm(JobKernel):
+class AmxIntegerGemm(TileProduct):
     """c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
@@ -65,20 +62,7 @@ class AmxIntegerGemm(JobKernel):
     spread: tuple[bool, ...] = ()
     batch: int = 0
 
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The names of the region's further tensors."""
-        return Finish(self.region, self.spread, PANEL, 1).others
-
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """The names of all tensors that the kernel reads and writes."""
-        return ("a", "b", "c", *self.others)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the words of a job: sizes, addresses, strides of rows, sizes and strides of the batch."""
-        return (*_SIZES, *self.tensors, *self.rows.names(("a", "c", *self.others)), *batch_names(self.tensors, self.batch))
+    SIZES: ClassVar[tuple[str, ...]] = (*TileProduct.SIZES, "low")
 
     def scratch_bytes(self, depth: int, taps: int, height: int) -> int:
         """Return the bytes of scratch memory that one thread needs, given the words of these names."""
@@ -128,20 +112,15 @@ class _Work:
 
     def emit_task(self, task: Value) -> None:
         f, words = self.f, self.words
-        row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
-        rest = task // row_chunks
-        first_group, last_group = shares_of(words["groups"], row_chunks).span(task % row_chunks)
-        first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
-        tensors = self.kernel.tensors
-        bases = dict(zip(tensors, bases_at(f, words, tensors, self.kernel.batch, rest // panel_chunks), strict=True))
-        height = words["height"]
-        with f.loop(first_group, last_group) as group:
+        work, height = self.kernel.task(f, words, task), words["height"]
+        bases = work.bases
+        with f.loop(*work.groups) as group:
             first = group * height
             count = f.smaller(words["rows"] - first, height)
             self.kernel.rows.emit(f, words, bases, (first, count), self.table)
             with f.loop(0, count, BLOCK) as start:
                 self._prepare(bases["a"], first, start, f.smaller(count - start, BLOCK))
-            with f.loop(first_panel, last_panel) as panel:
+            with f.loop(*work.panels) as panel:
                 self.ahead.set(f.at(bases["b"], (panel + 1) * self.panel_bytes, "i8"))
                 with f.loop(0, count, BLOCK) as start:
                     self._block(bases["b"], (start, f.smaller(count - start, BLOCK)), panel)

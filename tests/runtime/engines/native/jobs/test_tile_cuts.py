@@ -1,0 +1,43 @@
+"""How products in tiles are cut into tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, cut_rows
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP
+
+NEAR = Sizes(rows=1024, columns=256, depth=256, taps=1, panels=8, panel_bytes=16 << 10, block_bytes=16 << 10)
+FAR = replace(NEAR, columns=4096, panels=128)
+FLOPS = 2_000_000
+
+
+def test_near_panels_are_read_by_tasks_of_neighbouring_rows() -> None:
+    cut = cut_rows(NEAR, FLOPS, 1)
+    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (BLOCK, 32, 3)
+    assert NEAR.wanted_tasks(FLOPS) == 67
+
+
+def test_far_panels_are_read_once_by_each_group() -> None:
+    cut = cut_rows(FAR, FLOPS, 1)
+    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (GROUP, 8, 12)
+
+
+@pytest.mark.parametrize("least", [1, 8, 200])
+def test_a_task_has_no_fewer_panels_than_gathering_is_worth(least: int) -> None:
+    cut = cut_rows(FAR, FLOPS, least)
+    assert cut.panel_chunks == max(1, min(12, 128 // least))
+
+
+def test_groups_are_as_low_as_gathered_rows_demand() -> None:
+    cut = cut_rows(replace(FAR, block_bytes=600 << 10), FLOPS, 1)
+    assert cut.height == BLOCK
+    assert cut_rows(replace(FAR, block_bytes=16 << 20), FLOPS, 1).height == BLOCK
+
+
+def test_elements_of_a_batch_share_the_tasks() -> None:
+    alone, many = (replace(NEAR, count=count).wanted_tasks(FLOPS) for count in (1, 96))
+    assert (alone, many) == (67, 1)
+    assert replace(NEAR, rows=1).wanted_tasks(FLOPS) == 1
