@@ -7,7 +7,7 @@ last ones those that it frees last, programs and weights load while others compu
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from operator import and_
 
@@ -179,19 +179,12 @@ class Cores:
 
     def fitted(self, epoch: LyingEpoch, order: Sequence[int], due: Sequence[float]) -> tuple[Grid, ...] | None:
         """Return places in the order given, each where its cores are free latest before they are due, or else soonest behind that."""
-        taken = [0] * self.grid[0]
-        found: dict[int, Grid] = {}
-        for number in order:
-            place = epoch.places[number]
-            spots = self.spots(place.rows, place.cols, epoch.limits[number].transposed)
+
+        def in_time(number: int, spots: list[Spot]) -> Iterable[Spot]:
             split = bisect_right(spots, due[number], key=lambda spot: spot.free)
-            best = _open((*spots[:split][::-1], *spots[split:]), taken)
-            if best is None:
-                return None
-            for row, line in enumerate(best.lines, best.row):
-                taken[row] |= line
-            found[number] = Grid(best.row, best.col, place.rows, place.cols, best.transposed)
-        return tuple(found[i] for i in range(len(found)))
+            return (*spots[:split][::-1], *spots[split:])
+
+        return self.placed(epoch, order, in_time)
 
     def take(self, timing: EpochTiming, places: Sequence[Grid]) -> None:
         """Let an epoch run at such places."""
@@ -225,15 +218,26 @@ class Cores:
 
     def packed(self, epoch: LyingEpoch, order: Sequence[int], *, late: bool) -> tuple[Grid, ...] | None:
         """Return places in the order given, each where its cores are free soonest, or where they are just free when it begins."""
-        taken = [0] * self.grid[0]
         first = min(map(min, self.free))
+
+        def just_free(number: int, spots: list[Spot]) -> Iterable[Spot]:
+            due = first + epoch.timing.begins[number]
+            return sorted(spots, key=lambda spot: max(spot.free - due, (due - spot.free) / 2))  # early is better than late
+
+        return self.placed(epoch, order, just_free if late else lambda number, spots: spots)
+
+    def placed(
+        self, epoch: LyingEpoch, order: Sequence[int], preferred: Callable[[int, list[Spot]], Iterable[Spot]]
+    ) -> tuple[Grid, ...] | None:
+        """Return places in the order given, each the first of an op's spots that is open; None if an op has none.
+
+        preferred: gives an op's spots, the soonest first, in the order in which they are wanted.
+        """
+        taken = [0] * self.grid[0]
         found: dict[int, Grid] = {}
         for number in order:
-            place, due = epoch.places[number], first + epoch.timing.begins[number]
-            spots = self.spots(place.rows, place.cols, epoch.limits[number].transposed)
-            if late:
-                spots = sorted(spots, key=lambda spot: max(spot.free - due, (due - spot.free) / 2))  # early is better than late
-            best = _open(spots, taken)
+            place = epoch.places[number]
+            best = _open(preferred(number, self.spots(place.rows, place.cols, epoch.limits[number].transposed)), taken)
             if best is None:
                 return None
             for row, line in enumerate(best.lines, best.row):
