@@ -97,14 +97,11 @@ class ShortSpec:
     rounded: Mapping[str, Callable[[NDArray], NDArray]] = field(default_factory=dict)
 
 
-@runtime_checkable
 class NarrowingPlan(Plan, Protocol):
     """A plan that rounds some of its entries to their format by itself."""
 
-    @property
-    def narrowed(self) -> frozenset[str]:
-        """The queues whose entries in Float32 may be given as they are, and not rounded to the queue's format."""
-        ...
+    narrowed: frozenset[str]
+    """The queues whose entries in Float32 may be given as they are, and not rounded to the queue's format."""
 
 
 @runtime_checkable

@@ -53,6 +53,8 @@ class NativePlan:
         self, prepared: Prepared, pool: Pool, code: Code, reference: Callable[[], ReferencePlan], draft: Callable[[], Draft]
     ) -> None:
         self.prepared = prepared
+        self.narrowed = frozenset(prepared.layout.narrowed)
+        """The queues whose entries may be given unrounded; see `NarrowingPlan.narrowed`."""
         self._pool = pool
         self.code = code
         self._reference = reference
@@ -67,11 +69,6 @@ class NativePlan:
             if segment.step is not None:
                 _PYTHON_OPS.add(1, segment.step.node.work.op)
         self._free: deque[Lease] = deque()  # no lock: a child process may be forked while one is held
-
-    @property
-    def narrowed(self) -> frozenset[str]:
-        """The queues whose entries may be given unrounded; see `NarrowingPlan.narrowed`."""
-        return frozenset(self.prepared.layout.narrowed)
 
     def jobs(self) -> list[Job]:
         """Return the jobs of all segments, in order."""
