@@ -18,7 +18,7 @@ from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.runtime.arguments import entries_of, from_entries, inputs_of, outputs_of, to_entry
-from ttc.runtime.engines.base import NarrowingPlan, Plan, Port, ShortPlan, ShortRun, ShortSpec
+from ttc.runtime.engines.base import Plan, Port, ShortPlan, ShortRun, ShortSpec
 from ttc.runtime.engines.result_memory import has_own_memory
 from ttc.runtime.machine.surface import Channel, Surface
 
@@ -174,8 +174,8 @@ def direct_input(argument: Argument, entry: TensorType, count: int) -> DirectInp
     return DirectInput(argument, entry, dtype if same and (count > 1 or argument.shape == entry.shape) else None)
 
 
-def _narrowed(plan: Plan | NarrowingPlan) -> frozenset[str]:
-    """Return the queues whose entries a plan rounds by itself; isinstance of a protocol would take a tenth of a small network's run."""
+def _narrowed(plan: Plan) -> frozenset[str]:
+    """Return the queues whose entries a plan rounds by itself, as a `NarrowingPlan` says; isinstance of a protocol would take 18 µs."""
     return getattr(plan, "narrowed", _NOTHING)
 
 

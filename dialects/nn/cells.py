@@ -57,8 +57,6 @@ class Cell:
     """
 
     FUNCTIONS: ClassVar[int] = 1
-    ADDS_PRODUCT: ClassVar[bool] = False
-    """Whether the old state's products are added to those of the inputs, and read nowhere else: then there is `of_sum`."""
     b: OpMaker
     attrs: Mapping[str, Any]
     r: SSAValue
@@ -85,10 +83,6 @@ class Cell:
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
         """New states from the inputs' products [n, gates * k], the old state's products, and the old states [n, k]."""
 
-    def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
-        """New states from the sum of all products [n, gates * k], and the old states [n, k]; of cells that add them."""
-        raise NotImplementedError(type(self).__name__)
-
     def step(self, gates: SSAValue, states: Values) -> list[SSAValue]:
         """New states from the inputs' products [n, gates * k] and the old states [n, k]."""
         weights = self.weights()
@@ -107,13 +101,19 @@ class Cell:
         return activation(self.b, x, *(self.attrs[key][index] for key in ("activations", "alphas", "betas")))
 
 
-class RnnCell(Cell):
-    """The simple recurrent cell: h' = f(gates + h r^T)."""
+class SummingCell(Cell):
+    """A cell that adds the old state's products to those of the inputs, and reads them nowhere else."""
 
-    ADDS_PRODUCT: ClassVar[bool] = True
+    @abstractmethod
+    def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
+        """New states from the sum of all products [n, gates * k], and the old states [n, k]."""
 
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
         return self.of_sum(self.b.nn("add", gates, product(0)), states)
+
+
+class RnnCell(SummingCell):
+    """The simple recurrent cell: h' = f(gates + h r^T)."""
 
     def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
         return [self.apply(0, gates)]
@@ -151,14 +151,10 @@ class GruCell(Cell):
         return [b.nn("add", b.nn("mul", rest, new), b.nn("mul", update, h))]
 
 
-class LstmCell(Cell):
+class LstmCell(SummingCell):
     """The cell of long short-term memory: c' = forget c + enter g(new), h' = leave l(c')."""
 
     FUNCTIONS: ClassVar[int] = 3
-    ADDS_PRODUCT: ClassVar[bool] = True
-
-    def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
-        return self.of_sum(self.b.nn("add", gates, product(0)), states)
 
     def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
         b, c = self.b, states[1]

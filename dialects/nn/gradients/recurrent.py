@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.cells import CELLS, Cell, rows
+from ttc.dialects.nn.cells import CELLS, Cell, SummingCell, rows
 from ttc.dialects.nn.gradients.base import Cotangents, GradientSite, cotangent, gradient, product
 from ttc.dialects.nn.gradients.reverse import pull_back
 from ttc.dialects.nn.making import OpMaker, part, zeros
@@ -104,7 +104,7 @@ class _Direction:
         gates = cell.product(self._site.operand(0), rows(shared, self._site.operand(1), self._d), cell.input_bias())
         weights = cell.weights()
         products = [cell.product(before, *weight) for weight in weights]
-        inputs = [shared.nn("add", gates, *products)] if cell.ADDS_PRODUCT else [gates, *products]
+        inputs = [shared.nn("add", gates, *products)] if isinstance(cell, SummingCell) else [gates, *products]
         order = list(range(self._steps))[:: -1 if self._backward else 1]
         steps: dict[int, _Step] = {}
         for t in order:
@@ -177,7 +177,10 @@ class _Direction:
         recorder = Recorder(b)
         cell = self._own_cell
         cell.b = recorder
-        new = cell.of_sum(inputs[0], old) if cell.ADDS_PRODUCT else cell.combine(inputs[0], lambda number: inputs[1 + number], old)
+        if isinstance(cell, SummingCell):
+            new = cell.of_sum(inputs[0], old)
+        else:
+            new = cell.combine(inputs[0], lambda number: inputs[1 + number], old)
         running = None
         if self._lengths is not None:
             running = b.nn("greater", b.reshape(self._lengths, self._samples, 1), b.constant(t, b.dtype(self._lengths)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 512 << 10
 """The most bytes of the cells that are copied at once, beside those that the last window reaches: they stay in the second-level cache."""
 _PRODUCT_CYCLES, _COPY_CYCLES = 2, 3
-"""Of a row: to multiply 32 channels by a panel, and to copy them."""
+"""The cycles that it takes to multiply 32 channels of a row by a panel, and to copy them."""
 _COPY_SHARE = 8
 """A task is so large that multiplying takes as many times as long as copying what other tasks copy, too."""
 

@@ -24,8 +24,7 @@ from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packin
 from ttc.runtime.engines.native.kernels.words import batch_words
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.kernels.amx_integer_pack import PackByteTiles
-    from ttc.runtime.engines.native.kernels.amx_pack import PackTiles
+    from ttc.runtime.engines.native.kernels.amx_pack import PackPanels
     from ttc.runtime.engines.native.kernels.words import Word
 
 FLOATS = ("f32", "bf16", "f16")
@@ -146,7 +145,7 @@ def dims_of(shape: Sequence[int], views: Sequence[View], only: Iterable[int] | N
 
 def submit_packing(
     n: Lowering,
-    kernel: Packing | PackTiles | PackByteTiles,
+    kernel: Packing | PackPanels,
     views: tuple[View, View],
     dims: Sequence[tuple[int, ...]],
     words: Mapping[str, Word],

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
-from ttc.runtime.engines.native.kernels.kernel import JobKernel
-from ttc.runtime.engines.native.kernels.operands import TENSORS
-from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, PackPanels
+from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import LocalVariable, Value
@@ -35,32 +33,19 @@ def byte_panel_bytes(depth: int, taps: int) -> int:
 
 
 @dataclass(frozen=True)
-class PackByteTiles(JobKernel):
+class PackByteTiles(PackPanels):
     """Packs a right operand of integers that i8 holds: per panel of `PANEL` columns the sums of each, over all taps and channels, then per
     tap and `BYTE_DEPTH` channels two tiles of four channels side by side, filled up with zeros.
 
     Args:
         source: element type, of an integer of up to 32 bits.
         batch: dimensions of the batch.
-
-    Tasks: (element of the batch, panel), panels fastest.  Words: `names`; strides in bytes.  `line`: from one channel of the source to the
-    next; columns lie one after the other.  `depth`: channels of a tap.
     """
 
     source: Storage
     batch: int = 0
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (*TENSORS, "depth", "taps", "columns", "line", "panels", *batch_names(TENSORS, self.batch))
-
-    def emit_job(self, f: Writer, words: Words) -> None:
-        with f.loop(f.begin, f.end) as task:
-            panels = words["panels"]
-            source, target = bases_at(f, words, TENSORS, self.batch, task // panels)
-            self._panel(f, words, source, target, task % panels)
-
-    def _panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:
+    def emit_panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:
         depth, taps, line = words["depth"], words["taps"], words["line"]
         chunks = (depth + (BYTE_DEPTH - 1)) // BYTE_DEPTH
         panel_bytes = taps * chunks * (2 * TILE_BYTES) + COLUMN_SUMS

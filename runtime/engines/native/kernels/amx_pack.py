@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -81,23 +82,15 @@ def _parts(f: Writer, x: Value, parts: int, largest: LocalVariable | None) -> li
     return split(f, x, parts)
 
 
-@dataclass(frozen=True)
-class PackTiles(JobKernel):
-    """Packs a right operand: per panel of `PANEL` columns a mark, then per tap, `DEPTH` channels and part two tiles of pairs, filled up
-    with zeros.
-
-    Args:
-        source: element type: f32, bf16 or f16.
-        parts: 1, 2 or 3; with 1, marks are 0.
-        batch: dimensions of the batch.
+class PackPanels(JobKernel):
+    """Packs a right operand, panel by panel; the base of kernels, which have an element type `source` and dimensions of a `batch`.
 
     Tasks: (element of the batch, panel), panels fastest.  Words: `names`; strides in bytes.  `line`: from one channel of the source to the
     next; columns lie one after the other.  `depth`: channels of a tap.
     """
 
     source: Storage
-    parts: int
-    batch: int = 0
+    batch: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,11 +99,30 @@ class PackTiles(JobKernel):
     def emit_job(self, f: Writer, words: Words) -> None:
         with f.loop(f.begin, f.end) as task:
             panels = words["panels"]
-            element, panel = task // panels, task % panels
-            source, target = bases_at(f, words, TENSORS, self.batch, element)
-            self._panel(f, words, source, target, panel)
+            source, target = bases_at(f, words, TENSORS, self.batch, task // panels)
+            self.emit_panel(f, words, source, target, task % panels)
 
-    def _panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:
+    @abstractmethod
+    def emit_panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:
+        """Pack a panel.  source, target: addresses in this element of the batch.  panel: its number."""
+
+
+@dataclass(frozen=True)
+class PackTiles(PackPanels):
+    """Packs a right operand: per panel of `PANEL` columns a mark, then per tap, `DEPTH` channels and part two tiles of pairs, filled up
+    with zeros.
+
+    Args:
+        source: element type: f32, bf16 or f16.
+        parts: 1, 2 or 3; with 1, marks are 0.
+        batch: dimensions of the batch.
+    """
+
+    source: Storage
+    parts: int
+    batch: int = 0
+
+    def emit_panel(self, f: Writer, words: Words, source: Value, target: Value, panel: Value) -> None:
         chunks = (words["depth"] + (DEPTH - 1)) // DEPTH
         left = words["columns"] - panel * PANEL
         source = f.at(source, panel * (PANEL * STORAGE_BYTES[self.source]), "i8")

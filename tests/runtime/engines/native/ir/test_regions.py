@@ -180,7 +180,7 @@ def test_quantization(zero: Storage):
 
 
 SCALES = (1.0, 0.1, 0.0063806246, 3.9999998, 1.9999999, 2.0**-60, 2.0**60, 2.0**-70, 1e30, 0.017)
-"""Of bytes; two are too small and too large to be divided by in multiplications."""
+"""Scales by which bytes are quantized; two are too small and too large to be divided by in multiplications."""
 
 
 @pytest.mark.parametrize("level", ["amx", "avx2", "generic"])
