@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import source_names, where
 from ttc.dialects.core.ir.to_plain import plain_block, plain_type
-from ttc.dialects.core.plain.functions import TensorType
+from ttc.dialects.core.plain.functions import Function, TensorType
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.chips import chip
 from ttc.dialects.netlist.model import Graph, Grid, Netlist, Op, Queue
@@ -25,8 +25,9 @@ from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
+from ttc.runtime.perf.op import work_key
 from ttc.runtime.perf.rates import rates_of
-from ttc.runtime.perf.reads import reads_of
+from ttc.runtime.perf.reads import ReadTable
 from ttc.runtime.perf.traffic import Traffic, grid_cores
 
 MARGINS = (1.0, 2.0)
@@ -56,6 +57,8 @@ class Trial:
     writes: dict[str, list[str]] = field(default_factory=dict)
     last_reader: dict[str, int] = field(default_factory=dict)
     costs: dict[object, EpochCost] = field(default_factory=dict)
+    works: dict[object, Function] = field(default_factory=dict)
+    reads: ReadTable = field(default_factory=ReadTable)
 
     def __post_init__(self) -> None:
         self.machine = chip(self.unit.target)
@@ -93,7 +96,9 @@ class Trial:
 
     def made(self, op: NetlistOp, inputs: tuple[str, ...]) -> Op:
         """Return a plain op that has no place yet."""
-        default = Op("", "", (), Grid(0, 0, 1, 1), None, work := plain_block(op.work.block))
+        work = plain_block(op.work.block)
+        work = self.works.setdefault(work_key(work), work)
+        default = Op("", "", (), Grid(0, 0, 1, 1), None, work)
         return Op(
             op.sym,
             op.type,
@@ -164,7 +169,8 @@ class Trial:
         numbers = {op.name: number for number, op in enumerate(ops)}
         found: list[ForkMember] = []
         for op in ops:
-            reads = [(source, i, read) for i, (source, read) in enumerate(zip(op.inputs, reads_of(op), strict=False)) if read is not None]
+            found_reads = enumerate(zip(op.inputs, self.reads.of(op), strict=False))
+            reads = [(source, i, read) for i, (source, read) in found_reads if read is not None]
             steps = op.blocking.t if op.blocking is not None else 1
             lag = 1.0 / (min(steps, GRANULES) if any(read.part.whole for _, _, read in reads) else GRANULES)
             free = self.unit.target.l1_usable_bytes - sum(b.size_bytes for b in op.buffers)
@@ -197,7 +203,7 @@ class Trial:
                 writes.append((op.name, name))
         graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))
         netlist = Netlist(self.machine, queues, {"trial": graph})
-        return epoch_cost([graph], Traffic(netlist), rates_of(self.unit.target), self.unit.target.arch)
+        return epoch_cost([graph], Traffic(netlist, reads=self.reads), rates_of(self.unit.target), self.unit.target.arch)
 
 
 def written(queue: Queue, op: Op, channels: int, first: int) -> Queue:

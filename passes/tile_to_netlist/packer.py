@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import field
 
 import numpy as np
 
@@ -85,6 +86,8 @@ class Packer:
     effort: Effort
     families: Sequence[Family]
     judge: Judge | None
+    shapes: dict[tuple[Hashable, int], list[Candidate]] = field(default_factory=dict, compare=False)
+    """Alternatives of candidates, by kind of op and address of the candidate."""
 
     def settle(self, begin: int, end: int) -> PackingVerdict | None:
         """Return the ops of an epoch at their places, and what the epoch takes; None if they do not fit on the grid."""
@@ -196,13 +199,18 @@ class Packer:
 
     def alternatives(self, number: int, chosen: Candidate) -> list[Candidate]:
         """Return the candidate, and others of its op that take no longer and few more cores, each of another shape."""
+        node = self.problem.nodes[number]
+        known = self.shapes.get((node.kind, id(chosen)))
+        if known is not None:
+            return known
         found: dict[Shape, Candidate] = {_shape(chosen): chosen}
-        for candidate in self.problem.nodes[number].found.all:
+        for candidate in node.found.all:
             if len(found) >= self.effort.shapes or candidate.cores > chosen.cores + chosen.cores // 8 + 1:
                 break
             if candidate.busy <= chosen.busy and candidate.streamed_bytes <= chosen.streamed_bytes:
                 found.setdefault(_shape(candidate), candidate)
-        return list(found.values())
+        self.shapes[node.kind, id(chosen)] = list(found.values())
+        return self.shapes[node.kind, id(chosen)]
 
 
 def _shape(candidate: Candidate) -> Shape:

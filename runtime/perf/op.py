@@ -33,7 +33,7 @@ class _Key:
     def __init__(self, op: Op) -> None:
         self.op = op
         grid = (op.place.rows, op.place.cols) if isinstance(op.place, Grid) else None
-        self.key = (grid, op.blocking, op.inner, op.fidelity, op.intermediate, op.accumulate, op.settings, _identity(op.work))
+        self.key = (grid, op.blocking, op.inner, op.fidelity, op.intermediate, op.accumulate, op.settings, work_key(op.work))
         self.hash = hash(self.key)
 
     def __hash__(self) -> int:
@@ -43,10 +43,11 @@ class _Key:
         return isinstance(other, _Key) and self.key == other.key
 
 
-def _identity(work: Function | None) -> object:
+def work_key(work: Function | None) -> object:
+    """Return a key that is equal for works that compute the same, wherever they come from."""
     if work is None:
         return None
-    works = tuple((w.op, w.operands, tuple(w.attrs.items()), w.results, _identity(w.body)) for w in work.works)
+    works = tuple((w.op, w.operands, tuple(w.attrs.items()), w.results, work_key(w.body)) for w in work.works)
     return work.inputs, works, work.outputs
 
 

@@ -7,7 +7,7 @@ part of the result; `PARTS` has one for each op.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
 
@@ -111,6 +111,25 @@ def reads_of(op: Op) -> list[Read | None]:
     parts, moved = _parts(op.work, types, part, steps)
     tables = {item.operands[0] for item in op.work.works if has_role(item.op, Role.GATHER)}
     return [None if i not in parts else _read(types[i], parts[i], i in moved, i in tables) for i in range(len(op.work.inputs))]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTable:
+    """What ops read, worked out once for all that share a work (the same object), a grid's size, blocks and tiles of K.
+
+    known: each with its work, which must live as long as its address stands for it.
+    """
+
+    known: dict[object, tuple[Function, list[Read | None]]] = field(default_factory=dict)
+
+    def of(self, op: Op) -> list[Read | None]:
+        """Return what `reads_of` does.  Raises as it does."""
+        if not isinstance(op.place, Grid):
+            return reads_of(op)
+        key = id(op.work), op.place.rows, op.place.cols, op.blocking, op.inner
+        if key not in self.known:
+            self.known[key] = op.work, reads_of(op)
+        return self.known[key][1]
 
 
 def share_of(result: TensorType, place: Grid, blocking: Blocking) -> tuple[ReadPart, ReadSteps]:

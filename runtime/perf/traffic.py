@@ -14,7 +14,7 @@ from ttc.dialects.netlist.links import links_from
 from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
-from ttc.runtime.perf.reads import Read, dims, reads_of, tiles_of
+from ttc.runtime.perf.reads import Read, ReadTable, dims, tiles_of
 from ttc.runtime.perf.rereads import readings
 
 MAX_PACKET_BYTES = 8192
@@ -56,13 +56,15 @@ class Traffic:
 
     Args:
         held: (graph, queue) pairs whose entry is brought into L1 before the first microbatch, as programs say.
+        reads: what ops read, which several netlists of the same works may share.
     """
 
     netlist: Netlist
     held: frozenset[tuple[str, str]] = frozenset()
+    reads: ReadTable = field(default_factory=ReadTable, repr=False, compare=False)
     _links: dict[int, dict[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ways: dict[int, dict[int, tuple[Link, ...]]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _reads: dict[str, list[Read | None]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _inputs: dict[str, list[OpInput]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def ops(self) -> Mapping[str, tuple[Op, Graph]]:
@@ -73,13 +75,10 @@ class Traffic:
         """Return the inputs of an op on cores that its work reads."""
         if isinstance(op.place, Ethernet):
             return [self._passed_on(source, tensor, graph) for source, tensor in zip(op.inputs, op.work.inputs, strict=False)]
-        if op.name not in self._reads:
-            self._reads[op.name] = reads_of(op)
-        found: list[OpInput] = []
-        for index, (source, read) in enumerate(zip(op.inputs, self._reads[op.name], strict=False)):
-            if read is not None:
-                found.append(self._input(op, graph, index, source, read))
-        return found
+        if op.name not in self._inputs:
+            reads = enumerate(zip(op.inputs, self.reads.of(op), strict=False))
+            self._inputs[op.name] = [self._input(op, graph, i, source, read) for i, (source, read) in reads if read is not None]
+        return self._inputs[op.name]
 
     def outputs(self, op: Op, graph: Graph) -> list[OpOutput]:
         """Return queues that an op on cores writes."""

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.perf.conftest import LAYOUT, matmul, relu, tensor
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Blocking, Grid, Host, Op
-from ttc.runtime.perf.reads import ReadPart, ReadSteps, dims, reads_of, share_of
+from ttc.runtime.perf.reads import ReadPart, ReadSteps, ReadTable, dims, reads_of, share_of
 
 
 def op_of(work: Function, place: Grid, blocking: Blocking) -> Op:
@@ -87,3 +87,14 @@ def test_a_table_is_read_as_data_chooses() -> None:
 def test_only_ops_on_cores_read_tiles() -> None:
     with pytest.raises(ValueError, match="not on a grid"):
         reads_of(replace(relu("a", "x", tensor(1, 1), Grid(0, 0, 1, 1)), place=Host()))
+
+
+def test_a_table_works_out_once_what_ops_of_the_same_work_and_blocks_read() -> None:
+    first = relu("a", "x", tensor(8, 8), Grid(0, 0, 4, 2))
+    table = ReadTable()
+    found = table.of(first)
+    assert found == reads_of(first)
+    assert table.of(replace(first, name="b", place=Grid(2, 2, 4, 2))) is found
+    assert table.of(replace(first, place=Grid(0, 0, 2, 2), blocking=Blocking(1, (4, 4), (1, 1)))) is not found
+    with pytest.raises(ValueError, match="not on a grid"):
+        table.of(replace(first, place=Host()))
