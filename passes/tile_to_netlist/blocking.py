@@ -224,7 +224,7 @@ class Fitter:
             for inner, way in self.tries(family):
                 made = self.candidate(layout, way, inner)
                 if isinstance(made, Candidate):
-                    found.append(made)
+                    found.append(self.sooner(layout, way, inner, made) if way.held else made)
                     break
                 if least is None or made.need_bytes < least.need_bytes:
                     least = made
@@ -233,6 +233,19 @@ class Fitter:
         if least is None:
             raise Error("E0901", f"{self.subject.view.op}: no step to try")
         return least
+
+    def sooner(self, layout: GridLayout, way: Way, inner: int, made: Candidate) -> Candidate:
+        """Return a candidate whose results come out in more parts and that takes no longer, if there is one.
+
+        A product sums over all of a row before it hands on anything: the fewer rows in a step, the sooner the next op begins.
+        """
+        if self.subject.limits.stream not in (None, "r"):
+            return made
+        for step in divisors(way.rows)[:0:-1]:
+            found = self.candidate(layout, replace(way, rows=step), inner)
+            if isinstance(found, Candidate) and found.first < made.first and found.busy <= made.busy:
+                return found
+        return made
 
     def tries(self, family: Sequence[Way]) -> Iterator[tuple[int, Way]]:
         """Yield ways with the tiles of K at a time: all ways with as many as usual, and if none fits, products with fewer and fewer."""

@@ -1,12 +1,15 @@
 """Candidates: they cover the result, fit L1, use no idle core, and get faster with more cores."""
 
+from dataclasses import replace
+
 import pytest
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.netlist.sizes import streamed_t
-from ttc.passes.tile_to_netlist.blocking import candidates
+from ttc.passes.tile_to_netlist.blocking import BlockingSubject, candidates, find
+from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.base import OpView
 
 TILES = "tiles(32, 32)"
@@ -132,3 +135,14 @@ def test_an_image_too_wide_for_a_window_is_read_once_a_tap(op):
     narrow, wide = (candidates(pool(op, width, 64, 2), target)[0] for width in (256, 2048))
     assert sum(b.size_bytes for b in wide.buffers) <= target.l1_usable_bytes
     assert wide.cycles > 16 * narrow.cycles
+
+
+def test_products_of_held_weights_hand_on_few_rows_at_a_time_where_that_costs_nothing():
+    target, subject = load_target("n150"), BlockingSubject(matmul(128, 256, 256), frozenset({1}))
+    held = {(c.rows, c.cols): c for c in find(subject, target).all if c.held_bytes}
+    whole = find(replace(subject, limits=PlacementLimits(stream="c")), target).all  # rows are not cut
+    one_step = {(c.rows, c.cols): c for c in whole if c.held_bytes and c.blocking.t == 1}
+    compared = held.keys() & one_step.keys()
+    assert compared
+    assert all(held[grid].busy <= one_step[grid].busy for grid in compared)
+    assert {held[grid].parts for grid in compared} == {1, 2, 4}
