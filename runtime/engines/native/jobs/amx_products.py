@@ -27,13 +27,13 @@ from ttc.runtime.engines.native.jobs.products import (
     submit_packing,
     whole_region,
 )
-from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_rows, submit_tiles
+from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_dense, cut_rows, runs_of, submit_tiles
 from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
-from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, USUAL_GROUP
 
 if TYPE_CHECKING:
     pass
@@ -106,10 +106,12 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     c = n.result(strided=True)
     left = left.expanded((*shape[:-1], left.shape[-1]))
     words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
-    kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch))
     sizes = _sizes(panels, rows, prod(batch))
-    cut = cut_rows(sizes, _TASK_FLOPS, 1)
-    submit_tiles(n, kernel, words, sizes, cut, c, kernel.scratch_bytes(panels.depth, 1, cut.height), flops)
+    cut = cut_dense(sizes, _TASK_FLOPS)
+    runs = runs_of(sizes, cut)
+    kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch), bool(runs))
+    scratch = kernel.scratch_bytes(panels.depth, 1, cut.height, cut.height * runs.get("span", 0))
+    submit_tiles(n, kernel, {**words, **runs}, sizes, cut, c, scratch, flops)
 
 
 def _whole_rows(n: Lowering, a: View) -> View:
@@ -155,9 +157,9 @@ def _cut_frame(frame: Frame, sizes: Sizes) -> tuple[TileCut, int]:
     rows, wanted = sizes.rows, sizes.wanted_tasks(_TASK_FLOPS)
     row_chunks = max(1, min(wanted, rows // max(frame.least_rows, BLOCK)))
     if not sizes.is_near:
-        row_chunks = min(row_chunks, -(-rows // GROUP))
+        row_chunks = min(row_chunks, -(-rows // USUAL_GROUP))
     task_rows = -(-rows // row_chunks)
-    height = min(GROUP, _padded(task_rows, BLOCK))
+    height = min(USUAL_GROUP, _padded(task_rows, BLOCK))
     groups = -(-rows // height)
     row_chunks = min(groups, row_chunks)
     panel_chunks = min(max(sizes.panels // frame.least_panels(task_rows), 1), -(-wanted // row_chunks))

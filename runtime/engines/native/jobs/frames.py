@@ -9,7 +9,7 @@ from ttc.runtime.engines.native.jobs.convolutions import Images, WindowAxis
 from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES
 from ttc.runtime.engines.native.kernels.amx_pack import chunks_of
 from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
-from ttc.runtime.engines.native.kernels.tile_product import GROUP
+from ttc.runtime.engines.native.kernels.tile_product import USUAL_GROUP
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -83,7 +83,7 @@ def frame_of(images: Images, rows: int, parts: int, panels: int) -> Frame | None
     windows = ((count - 1) * y.pitch + images.y.windows - 1) * x.pitch + images.x.windows
     reach, phases = y.reach * x.pitch + x.reach, y.phases * x.phases
     taps, cell_bytes = images.y.taps * images.x.taps, phases * chunks_of(images.depth) * parts * CELL_BYTES
-    if (GROUP + reach) * cell_bytes > 2 * _MOST_BYTES:
+    if (USUAL_GROUP + reach) * cell_bytes > 2 * _MOST_BYTES:
         return None
     product, copy = taps * len(PRODUCTS[parts]) * _PRODUCT_CYCLES, phases * parts * _COPY_CYCLES
     gather = taps * parts * _COPY_CYCLES

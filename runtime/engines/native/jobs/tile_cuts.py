@@ -1,4 +1,4 @@
-"""How products in tiles are cut into tasks: by groups of rows, and by panels."""
+"""How products in tiles are cut into tasks: by groups of rows, and by panels; and dense rows into runs of channels."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import TASKS
-from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, TileProduct
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL, chunks_of
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP, TileProduct
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
 
 _NEAR_BYTES = 1 << 20
 """The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
+_CHUNK_PANELS = 3
+"""The panels that a thread takes at a time for each block of rows that come in runs, so that these are read seldom."""
 _SCRATCH_BYTES = 1 << 20
 """The most bytes of the gathered rows of a group, except for the smallest group."""
+_RUN_BYTES, _WAITING_BYTES = 5 << 17, 1 << 19
+"""The most bytes of a run of channels of the dense rows of a group, and of the sums that wait for the next run: both stay in the
+second-level cache.
+"""
 
 
 @record
@@ -74,11 +81,31 @@ class TileCut:
 def cut_rows(sizes: Sizes, least_flops: int, least_panels: int) -> TileCut:
     """Cut a product of dense or gathered rows.  least_flops, least_panels: of a task, if there are several."""
     wanted = sizes.wanted_tasks(least_flops)
-    height = max(BLOCK, min(GROUP, _SCRATCH_BYTES // sizes.block_bytes * BLOCK, -(-sizes.rows // BLOCK) * BLOCK))
+    height = max(BLOCK, min(USUAL_GROUP, _SCRATCH_BYTES // sizes.block_bytes * BLOCK, -(-sizes.rows // BLOCK) * BLOCK))
+    return _cut(sizes, height, wanted, least_panels)
+
+
+def cut_dense(sizes: Sizes, least_flops: int) -> TileCut:
+    """Cut a product of dense rows, whose channels may come in runs.  least_flops: of a task, if there are several."""
+    most = USUAL_GROUP if sizes.is_near else GROUP
+    height = -(-sizes.rows // -(-sizes.rows // most))
+    return _cut(sizes, -(-height // BLOCK) * BLOCK, sizes.wanted_tasks(least_flops), 1)
+
+
+def _cut(sizes: Sizes, height: int, wanted: int, least_panels: int) -> TileCut:
+    """Cut a product into so many tasks, if there is enough of it.  height: of a group at most."""
     if sizes.is_near:
         height = max(BLOCK, min(height, sizes.rows // wanted // BLOCK * BLOCK))
     row_chunks = min(-(-sizes.rows // height), wanted)
     return TileCut(height, row_chunks, min(max(sizes.panels // least_panels, 1), -(-wanted // row_chunks)))
+
+
+def runs_of(sizes: Sizes, cut: TileCut) -> dict[str, int]:
+    """Return the words `run` and `span` of dense rows (see `kernels.amx_gemm`); none where the channels of a group are one run."""
+    runs = -(-cut.height // BLOCK * sizes.block_bytes // _RUN_BYTES)
+    if runs < 2:
+        return {}
+    return {"run": -(-chunks_of(sizes.depth) // runs), "span": min(sizes.panels, max(_WAITING_BYTES // (cut.height * PANEL * 4), 1))}
 
 
 def submit_tiles(
@@ -89,5 +116,5 @@ def submit_tiles(
     words |= {"row_chunks": cut.row_chunks, "panel_chunks": cut.panel_chunks}
     tasks = sizes.count * cut.row_chunks * cut.panel_chunks
     moved = sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View))
-    chunk = max(tasks // (4 * TASKS), 1)
+    chunk = max(tasks // (4 * TASKS), _CHUNK_PANELS * cut.height // (BLOCK * -(-sizes.panels // cut.panel_chunks)) if "run" in words else 1)
     n.job(kernel, words, tasks=tasks, written=[written], chunk=chunk, scratch=scratch, flops=flops, moved_bytes=moved)

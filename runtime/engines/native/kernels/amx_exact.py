@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, step_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, LANES, joined
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def emit_exact(f: Writer, operands: ExactOperands, count: Value, sums: Value) ->
             with f.loop(0, depth) as k:
                 numbers = [f.load(f.at(row, (chunks * (p * DEPTH) + k) * 2 + HEADER_BYTES, "i8"), "u16") for p in range(parts)]
                 left = f.spread(joined(f, [f.converted(x, "u32") for x in numbers], wild_row), LANES)
-                step = (tap * chunks + k // DEPTH) * (parts * 2 * TILE_BYTES)
+                step = (tap * chunks + k // DEPTH) * step_bytes(parts)
                 tile = f.at(operands.panel, step + (k % DEPTH) // 2 * 64 + HEADER_BYTES, "i8")
                 shift = f.spread(f.converted(k % 2 * 16, "u32"), LANES)
                 for half, total in enumerate(totals):

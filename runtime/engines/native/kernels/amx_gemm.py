@@ -7,25 +7,27 @@ loaded from where the rows lie, if these are rows at one stride with whole tiles
 first-level cache, and from there through the region.
 
 Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group; the next one is fetched into the
-second-level cache meanwhile.
+second-level cache meanwhile.  Where a group's rows are too long for that cache, their channels come in runs: all panels of a span for one
+run, then for the next, while the sums wait in scratch memory.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
-from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
 from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, FrameRows, Planes
-from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES, row_bytes
-from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES, PRODUCTS
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL, row_bytes, step_bytes
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
+from ttc.runtime.engines.native.kernels.amx_sums import TileSums
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, DenseRows, GemmRows
-from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, ProductTask, TileProduct
-from ttc.runtime.engines.native.kernels.words import Words
+from ttc.runtime.engines.native.kernels.shares import shares_of
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP, ProductTask, TileProduct
+from ttc.runtime.engines.native.kernels.words import Words, bases_at
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.tiles import Tiles
@@ -37,7 +39,6 @@ _RECORD_BYTES, _RECORD_WORDS = 64, ("start", "row", "chunk", "part", "mark")
 """Size and words of the record of a block of a group, in scratch memory: address of its rows' first parts, bytes from row to row, from tile
 to tile of the channels and from part to part, and whether it holds numbers that are no sums of parts.
 """
-_SUM_TILES, _LEFT_TILES, _RIGHT_TILES = ((0, 1), (2, 3)), (4, 5), (6, 7)
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,12 @@ class AmxGemm(TileProduct):
         parts: of operands; 1: a is bfloat16, its channels side by side; else its rows are those of `amx_pack.SplitRows`.
         rows: how rows are found.
         region, spread, batch: as `gemm.Gemm`.
+        in_runs: whether channels come in runs; of `DenseRows` alone.
 
-    Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest.  Words: `names`; strides are in bytes;
-    `depth`: channels of a tap; b is packed by `amx_pack.PackTiles`.  Scratch: `scratch_bytes`.
+    Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest; in runs (element of the batch, range of
+    groups of rows, range of panels), those at a time that share their rows.  Words: `names`; strides are in bytes;
+    `depth`: channels of a tap; `run`: tiles of channels of a run; `span`: panels whose sums wait; b is packed by `amx_pack.PackTiles`.
+    Scratch: `scratch_bytes`.
     """
 
     parts: int
@@ -58,15 +62,22 @@ class AmxGemm(TileProduct):
     region: Region
     spread: tuple[bool, ...] = ()
     batch: int = 0
+    in_runs: bool = False
 
-    def scratch_bytes(self, depth: int, taps: int, gathered: int) -> int:
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*super().names, *(("run", "span") if self.in_runs else ()))
+
+    def scratch_bytes(self, depth: int, taps: int, gathered: int, waiting: int = 0) -> int:
         """Return the bytes of scratch memory that one thread needs.
 
         gathered: rows of channels that are copied for a group: as many as it has, for each tap, or cells of all phases.
+        waiting: rows of a panel whose sums wait for the next run of channels.
         """
         pointers = GROUP * POINTER_BYTES * (1 + len(self.spread) + taps)
         copied = gathered * (row_bytes(depth, self.parts) - HEADER_BYTES)
-        return _SUMS_BYTES + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + copied
+        sums = _SUMS_BYTES + waiting * PANEL * 4
+        return sums + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + copied
 
     def emit_job(self, f: Writer, words: Words) -> None:
         from ttc.runtime.engines.native.ir.tiles import Tiles
@@ -79,9 +90,21 @@ class AmxGemm(TileProduct):
                 f.store(f.constant(0, "u8"), f.at(work.table.zeros, i, "u8"))
         if isinstance(self.rows, FrameRows):
             self.rows.emit_offsets(f, words, work.table.taps)
-        with f.loop(f.begin, f.end) as task:
-            work.emit_task(task)
+        if self.in_runs:
+            work.emit_tasks_in_runs()
+        else:
+            with f.loop(f.begin, f.end) as task:
+                work.emit_task(self.task(f, words, task))
         tiles.release()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run of tiles of channels, and the first panel of the span that it meets."""
+
+    first: Value
+    count: Value
+    panel: Value
 
 
 @dataclass(frozen=True)
@@ -104,10 +127,12 @@ class _Work:
         self.width_bytes = self.chunks * (DEPTH * 2)
         self.row_bytes = self.width_bytes * self.parts + HEADER_BYTES
         self.header = HEADER_BYTES if self.parts > 1 else 0
-        self.panel_bytes = self.taps * self.chunks * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES
+        self.step_bytes = step_bytes(self.parts)
+        self.panel_bytes = self.taps * self.chunks * self.step_bytes + HEADER_BYTES
         self.ahead = f.variable(f.scratch)
         self.sums = f.scratch
-        self.records = f.at(self.sums, _SUMS_BYTES, "i8")
+        waiting = words["span"] * words["height"] * (PANEL * 4) if kernel.in_runs else 0
+        self.records = f.at(self.sums, waiting + _SUMS_BYTES, "i8")
         zeros = f.at(self.records, GROUP // BLOCK * _RECORD_BYTES, "i8")
         pointers = f.at(zeros, self.row_bytes, "i8")
         places = {name: f.at(pointers, i * GROUP, "ptr") for i, name in enumerate(("c", *kernel.others))}
@@ -115,9 +140,22 @@ class _Work:
         self.table = AddressTable(places, taps, zeros, GROUP)
         self.gathered = f.at(taps, self.taps * GROUP, "ptr")
 
-    def emit_task(self, task: Value) -> None:
+    def emit_tasks_in_runs(self) -> None:
+        """Compute all tasks of the call, those of the same rows together."""
+        f, words, panel_chunks = self.f, self.words, self.words["panel_chunks"]
+        panels = shares_of(words["panels"], panel_chunks)
+        groups = shares_of(words["groups"], words["row_chunks"])
+        with f.loop(f.begin // panel_chunks, (f.end + panel_chunks - 1) // panel_chunks) as rows:
+            before = rows * panel_chunks
+            begin, end = f.larger(f.begin - before, 0), f.smaller(f.end - before, panel_chunks)
+            bases = bases_at(f, words, self.kernel.tensors, self.kernel.batch, rows // words["row_chunks"])
+            tensors = dict(zip(self.kernel.tensors, bases, strict=True))
+            span = (panels.span(begin)[0], panels.span(end)[0])
+            with f.loop(*groups.span(rows % words["row_chunks"])) as group:
+                self._group(ProductTask(tensors, (group, group + 1), span), group, None)
+
+    def emit_task(self, work: ProductTask) -> None:
         f, words = self.f, self.words
-        work = self.kernel.task(f, words, task)
         first_group, last_group = work.groups
         rows = self.kernel.rows
         if not isinstance(rows, FrameRows):
@@ -141,10 +179,28 @@ class _Work:
                 self._prepare(task.bases["a"], first, start, f.smaller(count - start, BLOCK))
             else:
                 self._find(frame, first, start)
-        with f.loop(*task.panels) as panel:
-            self.ahead.set(f.at(task.bases["b"], (panel + 1) * self.panel_bytes, "i8"))
-            with f.loop(0, count, BLOCK) as start:
-                self._block(task.bases, first, (start, f.smaller(count - start, BLOCK)), panel)
+        if not self.kernel.in_runs:
+            with f.loop(*task.panels) as panel:
+                self._panel(task, (first, count), panel, (panel + 1) * self.panel_bytes)
+            return
+        first_panel, last_panel = task.panels
+        with f.loop(first_panel, last_panel, self.words["span"]) as begin:
+            end = f.smaller(begin + self.words["span"], last_panel)
+            with f.loop(0, self.chunks, self.words["run"]) as tile:
+                run = _Run(tile, f.smaller(self.chunks - tile, self.words["run"]), begin)
+                with f.loop(begin, end) as panel:
+                    next_panel = (panel + 1) * self.panel_bytes + tile * self.step_bytes
+                    next_run = begin * self.panel_bytes + (tile + run.count) * self.step_bytes
+                    self._panel(task, (first, count), panel, f.select(panel + 1 < end, next_panel, next_run), run)
+
+    def _panel(self, task: ProductTask, rows: tuple[Value, Value], panel: Value, ahead: Value, run: _Run | None = None) -> None:
+        """The blocks of a group, so many rows from a first one on, by a panel.  ahead: bytes of the panels before what is needed next."""
+        f, (first, count) = self.f, rows
+        self.ahead.set(f.at(task.bases["b"], ahead, "i8"))
+        with f.loop(0, count, BLOCK) as start:
+            with f.when(start.equals(USUAL_GROUP)):  # what is needed next has been fetched
+                self.ahead.set(f.at(task.bases["b"], panel * self.panel_bytes, "i8"))
+            self._block(task.bases, first, (start, f.smaller(count - start, BLOCK)), panel, run)
 
     def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
         """Address of row r of the group at a tap."""
@@ -220,94 +276,81 @@ class _Work:
 
     # ---- blocks of sums ------------------------------------------------------------------------------------------------------------------
 
-    def _block(self, bases: dict[str, Value], first: Value, span: tuple[Value, Value], panel: Value) -> None:
-        """One block of c: sums, then the region."""
+    def _block(self, bases: dict[str, Value], first: Value, span: tuple[Value, Value], panel: Value, run: _Run | None) -> None:
+        """One block of c: sums, then, after the last channel, the region."""
         f, (start, count) = self.f, span
         record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
         right = f.at(bases["b"], panel * self.panel_bytes, "i8")
         finish = Finish(self.kernel.region, self.kernel.spread, PANEL, min(f.lanes, PANEL))
-        with f.loop(0, count) as r:
-            emit_fetch(f, finish, self._places(start + r), panel * PANEL, 3)
+        sums = self.sums if run is None else f.at(self.sums, ((panel - run.panel) * self.words["height"] + start) * PANEL, "f32")
         columns = self.words["columns"] - panel * PANEL
+        with self._after_all(run), f.loop(0, count) as r:
+            emit_fetch(f, finish, self._places(start + r), panel * PANEL, 3)
         if self.parts == 1:
-            self._multiply(record, right, count, columns)
+            self._multiply(record, right, (count, columns), sums, run)
         else:
             mark = f.load(f.at(record, _RECORD_WORDS.index("mark"), "i64"), "i64") | f.converted(f.load(right, "u32"), "i64")
             with f.choice(mark.equals(0)) as (usual, wild):
                 with usual:
-                    self._multiply(record, right, count, columns)
-                with wild:
+                    self._multiply(record, right, (count, columns), sums, run)
+                with wild, self._after_all(run):
                     left = ExactOperands(
                         lambda tap, r: self._left(bases["a"], first, tap, start + r), right, self.taps, self.depth, self.parts
                     )
-                    emit_exact(f, left, count, self.sums)
-        with f.loop(0, count) as r:
-            sums = f.at(self.sums, r * PANEL, "f32")
+                    emit_exact(f, left, count, sums)
+        with self._after_all(run), f.loop(0, count) as r:
             places, across = self._places(start + r), (panel * PANEL, self.words["columns"])
             if isinstance(self.kernel.rows, FrameRows):
                 with f.when(f.load(f.at(self.table.tensors["c"], start + r, "ptr"), "i64").differs(0)):
-                    emit_row(f, finish, sums, places, across)
+                    emit_row(f, finish, f.at(sums, r * PANEL, "f32"), places, across)
             else:
-                emit_row(f, finish, sums, places, across)
+                emit_row(f, finish, f.at(sums, r * PANEL, "f32"), places, across)
+
+    def _after_all(self, run: _Run | None) -> AbstractContextManager[object]:
+        """Return the place of what is done once for a block: with its last run of channels."""
+        return nullcontext() if run is None else self.f.when((run.first + run.count).equals(self.chunks))
 
     def _places(self, r: Value) -> dict[str, Value]:
         """Addresses of row r of the group in the result and in the region's further tensors."""
         f = self.f
         return {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
 
-    def _multiply(self, record: Value, panel: Value, count: Value, columns: Value) -> None:
+    def _multiply(self, record: Value, panel: Value, size: tuple[Value, Value], sums: Value, run: _Run | None) -> None:
         """The sums of a block of so many rows and columns in tiles, and from there to memory."""
-        f = self.f
+        f, (count, columns) = self.f, size
         with f.choice(columns > PANEL // 2) as (wide, narrow):
             for width, across in ((wide, 2), (narrow, 1)):
                 with width, f.choice(count > BLOCK // 2) as (both, upper):
                     for height, down in ((both, 2), (upper, 1)):
                         with height:
-                            self._sum(record, panel, (down, across))
+                            self._sum(record, panel, TileSums(self.tiles, self.parts, sums, (down, across)), run)
 
-    def _sum(self, record: Value, panel: Value, size: tuple[int, int]) -> None:
-        """The sums of a block of so many tiles down and across."""
-        f, tiles, step, (down, across) = self.f, self.tiles, self.parts * 2 * TILE_BYTES, size
-        for row in _SUM_TILES[:down]:
-            for tile in row[:across]:
-                tiles.zero(tile)
+    def _sum(self, record: Value, panel: Value, sums: TileSums, run: _Run | None) -> None:
+        """The sums of a block of so many tiles."""
+        f = self.f
         row, chunk, part = (f.load(f.at(record, _RECORD_WORDS.index(name), "i64"), "i64") for name in ("row", "chunk", "part"))
-        start = f.load(record, "ptr")
-        a, b = f.variable(start), f.variable(f.at(panel, HEADER_BYTES, "i8"))
+        start, right = f.load(record, "ptr"), f.at(panel, HEADER_BYTES, "i8")
+        if run is None:
+            sums.clear()
+        else:
+            start, right = f.at(start, run.first * chunk, "i8"), f.at(right, run.first * self.step_bytes, "i8")
+            with f.choice(run.first.equals(0)) as (new, waiting):
+                with new:
+                    sums.clear()
+                with waiting:
+                    sums.load(f)
+        a, b = f.variable(start), f.variable(right)
 
         def emit_steps(count: Value) -> None:
             with f.loop(0, count):
-                self._step((a.get(), b.get()), (row, part), size)
+                self.ahead.set(sums.emit_step(f, (a.get(), b.get()), (row, part), self.ahead.get()))
                 a.set(f.at(a.get(), chunk, "i8"))
-                b.set(f.at(b.get(), step, "i8"))
+                b.set(f.at(b.get(), self.step_bytes, "i8"))
 
         if isinstance(self.kernel.rows, FrameRows):
             with f.loop(0, self.taps) as tap:
                 a.set(f.at(start, f.load(f.at(self.table.taps, tap, "i64"), "i64"), "i8"))
                 emit_steps(self.chunks)
         else:
-            emit_steps(self.taps * self.chunks)
-        for i, sums in enumerate(_SUM_TILES[:down]):
-            for j, tile in enumerate(sums[:across]):
-                tiles.store(tile, f.at(self.sums, (i * 16 * PANEL + j * 16) * 4, "i8"), f.constant(PANEL * 4, "i64"))
-
-    def _step(self, operands: tuple[Value, Value], strides: tuple[Value, Value], size: tuple[int, int]) -> None:
-        """The products of 32 channels, all pairs of parts; meanwhile a quarter as much of the next panel is brought near."""
-        f, tiles, (a, b), (row, part), (down, across) = self.f, self.tiles, operands, strides, size
-        width, ahead = f.constant(64, "i64"), self.ahead.get()
-        near = self.parts * 2 * TILE_BYTES * BLOCK // GROUP
-        lines = iter(range(0, near, ALIGNMENT))
-        there: tuple[int | None, int | None] = (None, None)
-        for left, right in PRODUCTS[self.parts]:
-            for half in range(2):
-                if left != there[0] and half < down:
-                    tiles.load(_LEFT_TILES[half], f.at(a, part * left + row * (16 * half), "i8"), row)
-                if right != there[1] and half < across:
-                    tiles.load(_RIGHT_TILES[half], f.at(b, (2 * right + half) * TILE_BYTES, "i8"), width)
-            there = (left, right)
-            for i in range(down):
-                for total, j in zip(_SUM_TILES[i][:across], _RIGHT_TILES[:across], strict=True):
-                    tiles.dot(total, _LEFT_TILES[i], j)
-                    for line in islice(lines, 8 // (down * across)):
-                        f.prefetch(f.at(ahead, line, "i8"), 2)
-        self.ahead.set(f.at(ahead, near, "i8"))
+            emit_steps(self.taps * self.chunks if run is None else run.count)
+        sums.store(f)

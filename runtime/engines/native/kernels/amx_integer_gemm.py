@@ -19,7 +19,7 @@ from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
 from ttc.runtime.engines.native.kernels.code_tables import CodeTable, split_at_code
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row, emit_vector
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
-from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, TileProduct
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP, TileProduct
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class _Work:
     def _add(self, left: Value, right: Value, halves: int, *, signed: bool) -> None:
         """Add the products of all taps and channels; meanwhile a quarter as much of the next panel is brought near."""
         f, tiles, stride = self.f, self.tiles, self.f.constant(_ROW_BYTES, "i64")
-        near = 2 * TILE_BYTES * BLOCK // GROUP
+        near = 2 * TILE_BYTES * BLOCK // USUAL_GROUP
         with f.loop(0, self.taps * self.chunks) as step:
             a, b = f.at(left, step * _BLOCK_BYTES, "i8"), f.at(right, step * (2 * TILE_BYTES), "i8")
             for half in range(2):

@@ -32,9 +32,14 @@ def row_bytes(depth: int, parts: int) -> int:
     return HEADER_BYTES + parts * chunks_of(depth) * DEPTH * 2
 
 
+def step_bytes(parts: int) -> int:
+    """Return the bytes of a panel for the channels of one tile."""
+    return parts * 2 * TILE_BYTES
+
+
 def panel_bytes(depth: int, taps: int, parts: int) -> int:
     """Return the bytes of a panel, for so many taps of so many channels each."""
-    return HEADER_BYTES + taps * chunks_of(depth) * parts * 2 * TILE_BYTES
+    return HEADER_BYTES + taps * chunks_of(depth) * step_bytes(parts)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class PackTiles(PackPanels):
         chunks = (words["depth"] + (DEPTH - 1)) // DEPTH
         left = words["columns"] - panel * PANEL
         source = f.at(source, panel * (PANEL * STORAGE_BYTES[self.source]), "i8")
-        step = words["taps"] * chunks * (self.parts * 2 * TILE_BYTES)
+        step = words["taps"] * chunks * step_bytes(self.parts)
         target = f.at(target, panel * (step + HEADER_BYTES), "i8")
         with f.choice(left >= PANEL) as (full, narrow):
             for branch, columns in ((full, None), (narrow, left)):
@@ -153,7 +158,7 @@ class PackTiles(PackPanels):
         depth, taps, line = words["depth"], words["taps"], words["line"]
         chunks = (depth + (DEPTH - 1)) // DEPTH
         with f.loop(0, taps) as tap, f.loop(0, chunks) as chunk:
-            tile = f.at(panel, (tap * chunks + chunk) * (self.parts * 2 * TILE_BYTES) + HEADER_BYTES, "i8")
+            tile = f.at(panel, (tap * chunks + chunk) * step_bytes(self.parts) + HEADER_BYTES, "i8")
             first = f.at(source, (tap * depth + chunk * DEPTH) * line, "i8")
             channels = depth - chunk * DEPTH
             pairs = f.smaller(channels, DEPTH) // 2

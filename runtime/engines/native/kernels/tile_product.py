@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 BLOCK = 32
 """The rows of a block of the result: two tiles.  Where the last block has no more than one, the second is not computed."""
-GROUP = 128
+GROUP = 256
 """The most rows of a group: `height` of a job, a multiple of BLOCK."""
+USUAL_GROUP = 128
+"""The rows of a group of which there are several: while they meet a panel, the next is fetched."""
 
 
 @dataclass(frozen=True)

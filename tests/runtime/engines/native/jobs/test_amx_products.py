@@ -58,6 +58,27 @@ def test_groups_of_rows_and_tasks(precision: str) -> None:
     np.testing.assert_array_equal(alone, together)
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("shape", [(70, 5000, 70), (2, 70, 9000, 40), (300, 2100, 33), (17, 20000, 9)])
+def test_channels_in_runs(precision: str, shape: tuple[int, ...]) -> None:
+    """Rows so long that a group of them does not stay near: the same sums, however many threads there are."""
+    *batch, m, k, n = shape
+    a, b = normal(*batch, m, k), normal(*batch, k, n)
+    found = product(a, b, precision=precision, threads=1)
+    close(found, a, b, precision)
+    np.testing.assert_array_equal(found.native, product(a, b, precision=precision, threads=3).native)
+
+
+def test_wild_rows_and_panels_in_runs() -> None:
+    a, b = normal(70, 5000), normal(5000, 70)
+    a[40, 4000], b[1, 69] = np.inf, np.nan
+    found = product(a, b)
+    in_tiles(found)
+    expected = in_float64.multiplied(a, b)
+    in_float64.strange_alike(found.native, expected)
+    np.testing.assert_allclose(np.delete(found.native, 40, 0)[:, :69], np.delete(expected, 40, 0)[:, :69], rtol=0, atol=0.02)
+
+
 def test_six_products_are_as_exact_as_float32() -> None:
     a, b = normal(96, 768), normal(768, 96)
     expected = a.astype(np.float64) @ b

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, cut_rows
-from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP
+from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_dense, cut_rows, runs_of
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP
 
 NEAR = Sizes(rows=1024, columns=256, depth=256, taps=1, panels=8, panel_bytes=16 << 10, block_bytes=16 << 10)
 FAR = replace(NEAR, columns=4096, panels=128)
@@ -22,7 +22,7 @@ def test_near_panels_are_read_by_tasks_of_neighbouring_rows() -> None:
 
 def test_far_panels_are_read_once_by_each_group() -> None:
     cut = cut_rows(FAR, FLOPS, 1)
-    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (GROUP, 8, 12)
+    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (USUAL_GROUP, 8, 12)
 
 
 @pytest.mark.parametrize("least", [1, 8, 200])
@@ -41,3 +41,18 @@ def test_elements_of_a_batch_share_the_tasks() -> None:
     alone, many = (replace(NEAR, count=count).wanted_tasks(FLOPS) for count in (1, 96))
     assert (alone, many) == (67, 1)
     assert replace(NEAR, rows=1).wanted_tasks(FLOPS) == 1
+
+
+@pytest.mark.parametrize(("rows", "height"), [(20, 32), (197, 224), (256, 256), (257, 160), (1024, 256)])
+def test_far_panels_meet_as_many_dense_rows_as_fit_a_group(rows: int, height: int) -> None:
+    assert cut_dense(replace(FAR, rows=rows), FLOPS).height == height <= GROUP
+    assert cut_dense(replace(NEAR, rows=rows), FLOPS).height <= min(height, USUAL_GROUP)
+
+
+def test_long_rows_come_in_runs_of_channels() -> None:
+    """Rows of a group, and the sums that wait, stay in the second-level cache."""
+    cut = TileCut(height=128, row_chunks=1, panel_chunks=24)
+    long = Sizes(rows=128, columns=3072, depth=3072, taps=1, panels=96, panel_bytes=590 << 10, block_bytes=576 << 10)
+    assert runs_of(long, cut) == {"run": 24, "span": 32}
+    assert runs_of(replace(long, panels=5), cut)["span"] == 5
+    assert runs_of(replace(long, depth=768, block_bytes=144 << 10), cut) == {}
