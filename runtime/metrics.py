@@ -53,6 +53,8 @@ _ROWS = (
     Metric("kernel_compile_seconds", "counter", "seconds", "Time in which they were."),
     Metric("kernel_cache_hits", "counter", "kernels", "Kernels whose machine code was in the cache."),
     Metric("kernel_cache_misses", "counter", "kernels", "Kernels whose machine code was not in the cache."),
+    Metric("compile_cache_hits", "counter", "programs", "Programs of PyTorch that the cache had, so that nothing was compiled."),
+    Metric("compile_cache_misses", "counter", "programs", "Programs of PyTorch that the cache did not have."),
     Metric("program_cache_hits", "counter", "programs", "Archives loaded of which the cache had all plans."),
     Metric("program_cache_misses", "counter", "programs", "Archives loaded whose plans had to be made."),
     Metric("graph_cache_hits", "counter", "calls", "Calls of PyTorch's graphs for whose sizes there was a program."),

@@ -18,7 +18,7 @@ from ttc.dialects.netlist.model import Netlist
 from ttc.runtime.archive import write_archive
 from ttc.runtime.cpu import checked_threads
 from ttc.runtime.derive import Derivation, check_parameters, check_states
-from ttc.runtime.engines.base import Engine, Plan, held_keys
+from ttc.runtime.engines.base import Engine, Plan, RemembersPlans, held_keys
 from ttc.runtime.engines.table import Exact, engine_named
 from ttc.runtime.manifest import Description
 from ttc.runtime.netlists import Netlists
@@ -42,10 +42,20 @@ class Plans:
 
     Args:
         ready: plans that are there.
+        key: gives what determines the program and all values that plans depend on, by which an engine keeps each plan for other
+            processes; None from it, or in its place: plans are not kept.
     """
 
-    def __init__(self, engine: Engine, netlists: Netlists, constants: Constants, ready: Mapping[str, Plan] | None = None) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        engine: Engine,
+        netlists: Netlists,
+        constants: Constants,
+        ready: Mapping[str, Plan] | None = None,
+        key: Callable[[], str | None] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.key = key
         self._netlists = netlists
         self._constants = constants
         self._ready: dict[str, Plan] = dict(ready or {})
@@ -63,17 +73,29 @@ class Plans:
         with self._lock:
             found = self._ready.get(graph)
             if found is None:
-                netlist = self._netlists.executed
-                found = self._engine.prepare(netlist.graphs[graph], netlist, self._constants)
-                self._ready[graph] = found
+                found = self._ready[graph] = self._made(graph)
             return found
+
+    def _made(self, graph: str) -> Plan:
+        """Return the plan of a graph, as an earlier process left it if that can be."""
+        engine, key = self.engine, None if self.key is None else self.key()
+        keeper = engine if key is not None and isinstance(engine, RemembersPlans) else None
+        if keeper is not None:
+            kept = keeper.recall(f"{key} {graph}", lambda: self._netlists.executed, self._constants)
+            if kept is not None and graph in kept[1]:
+                return kept[1][graph]
+        netlist = self._netlists.executed
+        found = engine.prepare(netlist.graphs[graph], netlist, self._constants)
+        if keeper is not None:
+            keeper.remember(f"{key} {graph}", "", {graph: found})
+        return found
 
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
         """Return plans over other constants; those of graphs that read none of the changed keys are shared."""
         keys, netlist = set(changed), self._netlists.executed
         with self._lock:
             kept = {n: p for n, p in self._ready.items() if keys.isdisjoint(held_keys(netlist.graphs[n], netlist))}
-        return Plans(self._engine, self._netlists, constants, kept)
+        return Plans(self.engine, self._netlists, constants, kept)
 
 
 @record
@@ -133,6 +155,13 @@ class Program:
             old = self.constants.sources[key]
             changes[key] = TensorSource.of_array(value.reshape(old.shape), old.format)
         return replace(self, constants=self.constants.replaced(changes))
+
+    def on(self, engine: Engine) -> Program:
+        """Return this program on another engine."""
+        netlists = self.netlists
+        if engine.joins_graphs != self.plans.engine.joins_graphs:
+            netlists = Netlists(lambda: self.netlist, self.description, joins=engine.joins_graphs)
+        return replace(self, netlists=netlists, plans=Plans(engine, netlists, self.constants, key=self.plans.key))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the archive of this program.  Raises E0103."""

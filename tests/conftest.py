@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, register_random, settings
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.draws import EXAMPLES, drawing
+from ttc.compiler import kept
 from ttc.dialects.core.garbage import uncollected
 
 CACHE = "TTC_CACHE_DIR"
@@ -68,6 +69,7 @@ def pytest_configure() -> None:
     """Generated code of the session lies in a folder of its own, unless the environment names one: workers of pytest-xdist inherit it."""
     for name, value in LIBRARIES.items():
         os.environ.setdefault(name, value)
+    kept.compiler_version = lambda: None  # models are compiled by each test: some have passes or kernels of their own
     os.environ.pop("COLUMNS", None)  # pytest-xdist sets it: tables would be laid out for readers
     if CACHE not in os.environ:
         _MADE.append(tempfile.mkdtemp(prefix="ttc-tests-"))

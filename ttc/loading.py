@@ -75,17 +75,10 @@ def on_engine(program: Program, options: RunOptions) -> Program:
     exact, engine = exact_of(options), chosen_engine(options)
     if exact is None and engine is None and options.threads is None:
         return program
-    from ttc.runtime.program import build_program
+    from ttc.runtime.cpu import checked_threads
+    from ttc.runtime.engines.table import engine_named
 
-    return build_program(
-        program.netlist,
-        program.description,
-        program.constants.sources,
-        engine=engine,
-        threads=options.threads,
-        exact=exact,
-        texts=program.texts,
-    )
+    return program.on(engine_named(engine, checked_threads(options.threads), exact))
 
 
 def chosen_engine(options: RunOptions | LoopOptions) -> str | None:

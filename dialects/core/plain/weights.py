@@ -6,6 +6,7 @@ for and then kept.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from math import prod
@@ -60,6 +61,17 @@ class Weight:
             value.flags.writeable = False
             self._value = value
         return self._value
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the value's bytes, in hexadecimal.  Raises E0901 for text."""
+        if self.dtype.hasobject:
+            raise Error("E0901", "the digest of text was asked for")
+        loaded = self.is_loaded
+        value = np.ascontiguousarray(self.value())
+        found = hashlib.sha256(value.reshape(-1).view(np.uint8).data).hexdigest()
+        if not loaded:
+            self.release()
+        return found
 
     def release(self) -> None:
         """Forget the value of a weight that can be loaded again."""

@@ -13,11 +13,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ttc.dialects.core.errors import Error
+from ttc.dialects.core.records import record
 from ttc.importers.base import NO_SHAPES
 
 if TYPE_CHECKING:
     from ttc.dialects.core.ir.values import ModuleOp
     from ttc.dialects.core.plain.weights import WeightStore
+
+
+@record
+class ToImport:
+    """A program of torch.export that is to be imported.
+
+    Args:
+        name: of the model.
+        examples: positional and keyword arguments as the program takes them; None: there are none.
+    """
+
+    program: Any
+    name: str
+    examples: Any
 
 
 def require_torch() -> None:
@@ -54,7 +69,12 @@ def import_object(
     shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES,
     batch: int | None = None,
 ) -> tuple[ModuleOp, WeightStore]:
-    """Import a module, or a program of torch.export, which takes examples for sizes and values.
+    """Import a module, or a program of torch.export, which takes examples for sizes and values.  Raises as `export_object`, and E02xx."""
+    return import_program(export_object(model, example_inputs, dynamic_shapes), shapes=shapes, batch=batch)
+
+
+def export_object(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None) -> ToImport:
+    """Return a module, or a program of torch.export, as a program to be imported.
 
     Raises: E0101 if a module's example inputs are missing, E0201 for another object, and E02xx.
     """
@@ -64,12 +84,23 @@ def import_object(
     if isinstance(model, torch.export.ExportedProgram):
         if dynamic_shapes is not None:
             raise Error("E0101", "dynamic_shapes goes with a module; an exported program has its own")
-        from ttc.importers.torch.exported import import_exported, matching
+        from ttc.importers.torch.exported import matching
 
-        examples = None if example_inputs is None else matching(model, example_inputs)
-        return import_exported(model, shapes=shapes, batch=batch, examples=examples)
+        return ToImport(model, "model", None if example_inputs is None else matching(model, example_inputs))
     if not isinstance(model, torch.nn.Module):
         raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give a torch.nn.Module or a torch.export.ExportedProgram")
     if example_inputs is None:
         raise Error("E0101", f"{type(model).__name__} needs example inputs: torch.export traces a call", hint="ttc.compile(module, (x,))")
-    return import_module(model, example_inputs, dynamic_shapes=dynamic_shapes, shapes=shapes, batch=batch)
+    from ttc.importers.torch.exported import export_module
+
+    program = export_module(model, example_inputs, dynamic_shapes)
+    return ToImport(program, type(model).__name__, program.example_inputs)
+
+
+def import_program(
+    given: ToImport, *, shapes: Mapping[str, tuple[int, ...]] = NO_SHAPES, batch: int | None = None
+) -> tuple[ModuleOp, WeightStore]:
+    """Import what `export_object` gave.  Raises E02xx."""
+    from ttc.importers.torch.exported import import_exported
+
+    return import_exported(given.program, given.name, shapes=shapes, batch=batch, examples=given.examples)

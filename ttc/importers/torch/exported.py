@@ -45,10 +45,15 @@ def import_module(
         shapes, batch: as in `import_exported`.
     Raises: E0202 where torch.export cannot export it, and what `import_exported` raises.
     """
+    program = export_module(module, example_inputs, dynamic_shapes)
+    return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
+
+
+def export_module(module: torch.nn.Module, example_inputs: Any, dynamic_shapes: Any = None) -> ExportedProgram:
+    """Export a module as it is, its training mode included.  Raises E0202 where torch.export cannot."""
     args, kwargs = arguments_of(example_inputs)
     with tracing("E0202", f"torch.export cannot export {type(module).__name__}"), tracing_stages():
-        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-    return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
+        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
 
 
 def example_values(program: ExportedProgram, examples: Any) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from torch import fx
 import ttc
 
 _NOT_PROGRAMS = tuple(PurePath(package.__path__[0]) for package in (torch, ttc))
+_GENERATED = "<eval_with_key>"
+"""The file of what PyTorch itself generated, which it numbers through."""
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 
 
@@ -31,7 +33,7 @@ def sources_of(node: fx.Node) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _is_of_a_program(file: str) -> bool:
-    return not any(PurePath(file).is_relative_to(folder) for folder in _NOT_PROGRAMS)
+    return not file.startswith(_GENERATED) and not any(PurePath(file).is_relative_to(folder) for folder in _NOT_PROGRAMS)
 
 
 def module_path(path: str) -> str:

@@ -38,16 +38,21 @@ def generator_version() -> bytes | None:
     return digest.digest()
 
 
-@cache
 def planner_version() -> bytes | None:
-    """Return a hash of sizes and times of the sources of dialects and runtime, and of where they are (about 1 ms).
+    """Return the version of the sources of dialects and runtime (about 1 ms); None: one was changed since this process began."""
+    return sources_version(_PACKAGES)
+
+
+@cache
+def sources_version(packages: tuple[Path, ...]) -> bytes | None:
+    """Return a hash of sizes and times of the sources in some folders, and of where they are.
 
     None: a source was changed since this process began.  Python trusts its own compiled files by size and time, too; here the time of
     the last change to each file's entry, which no program can set, makes up for archives that unpack all files with one time.
     """
     digest = hashlib.sha256()
     began = _process_start()
-    for package in _PACKAGES:
+    for package in packages:
         for source in _sources(package):
             status = source.stat()
             if status.st_mtime > began:
