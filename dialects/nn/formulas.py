@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from xdsl.ir import SSAValue
+from typing import TYPE_CHECKING, TypeAlias
 
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.making import OpMaker
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from ttc.dialects.nn.making import OpMaker
 
 
 @record(eq=False)

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from ttc.compiler.training_keywords import in_mode
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.importers.torch.exported import arguments_of
+from ttc.importers.torch.exporting import arguments_of
 from ttc.importers.torch.tracing import tracing
 from ttc.marks.stages import tracing_stages
 from ttc.stages.assigned import classes_of, is_update, stages_of

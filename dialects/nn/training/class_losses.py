@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
 from ttc.dialects.core.shapes import axis_in
-from ttc.dialects.nn.making import OpMaker, without_negative
 from ttc.dialects.nn.training.loss import Loss, summed, vector, wide, wide_dtype
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from ttc.dialects.core.ir.spec import Spec
+    from ttc.dialects.nn.making import OpMaker
 
 INT64 = np.dtype(np.int64)
 
@@ -28,7 +31,7 @@ class _ClassLoss(Loss):
     def target(self, output: Spec) -> Spec | None:
         self.check(output)
         place = self._axis(output)
-        return Spec((*output.shape[:place], *output.shape[place + 1 :]), INT64)
+        return output._replace(shape=(*output.shape[:place], *output.shape[place + 1 :]), dtype=INT64)
 
     def classes(self, output: Spec) -> dict[str, int]:
         return {"classes": output.shape[self._axis(output)], "ignore_index": self.ignore_index}
@@ -51,6 +54,8 @@ class _ClassLoss(Loss):
         place = self._axis(b.spec(logs))
         ignored = b.nn("equal", target, b.constant(np.array(self.ignore_index), INT64))
         zero = b.scalar(0, logs)
+        from ttc.dialects.nn.making import without_negative
+
         safe = without_negative(b, b.nn("where", ignored, b.constant(np.array(0), INT64), target), b.shape(logs)[place])
         sizes = b.shape(safe)
         at = b.reshape(safe, *sizes[:place], 1, *sizes[place:])
@@ -88,7 +93,7 @@ class CrossEntropy(_ClassLoss):
         found = super().target(output)
         if not 0 <= self.label_smoothing <= 1:
             raise Error("E0101", f"loss {self.NAME}: label_smoothing cannot be {self.label_smoothing:g}", hint="it is between 0 and 1")
-        return Spec(output.shape, wide_dtype(output)) if self.probabilities else found
+        return output._replace(dtype=wide_dtype(output)) if self.probabilities else found
 
     def classes(self, output: Spec) -> dict[str, int]:
         return {} if self.probabilities else super().classes(output)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import prod
-from typing import ClassVar
-
-from xdsl.ir import SSAValue
+from typing import TYPE_CHECKING, ClassVar
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.formulas import Formula, Term
-from ttc.dialects.nn.making import OpMaker
 from ttc.dialects.nn.training.loss import REDUCTIONS, Ints, Loss, summed, vector, wide, wide_dtype
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from ttc.dialects.core.ir.spec import Spec
+    from ttc.dialects.nn.making import OpMaker
 
 
 class _ElementLoss(Loss):
@@ -21,7 +23,7 @@ class _ElementLoss(Loss):
 
     def target(self, output: Spec) -> Spec | None:
         self.check(output)
-        return Spec(output.shape, wide_dtype(output))
+        return output._replace(dtype=wide_dtype(output))
 
     def terms(self, b: OpMaker, output: SSAValue, target: SSAValue | None) -> tuple[SSAValue, SSAValue]:
         assert target is not None

@@ -7,15 +7,18 @@ are ignored in some rows alone, too.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.spec import Spec
-from ttc.dialects.nn.making import OpMaker
 from ttc.dialects.nn.training.settings import NamedSettings
+
+if TYPE_CHECKING:  # losses have names and settings where nothing is compiled, too
+    from xdsl.ir import SSAValue
+
+    from ttc.dialects.core.ir.spec import Spec
+    from ttc.dialects.nn.making import OpMaker
 
 Ints = tuple[int, ...]
 FLOAT32 = np.dtype(np.float32)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.ir import SSAValue
-
-from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.records import record
-from ttc.dialects.nn.making import OpMaker
 from ttc.dialects.nn.training.class_losses import NLL, CrossEntropy
 from ttc.dialects.nn.training.element_losses import BCE, KL, L1, MSE, BCEWithLogits, Huber, SmoothL1
 from ttc.dialects.nn.training.loss import Loss, summed, wide
 from ttc.dialects.nn.training.settings import named
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from ttc.dialects.core.ir.spec import Spec
+    from ttc.dialects.nn.making import OpMaker
 
 
 @record

@@ -91,7 +91,7 @@ def export_object(model: Any, example_inputs: Any = None, dynamic_shapes: Any = 
         raise Error("E0201", f"cannot compile a {type(model).__name__}", hint="give a torch.nn.Module or a torch.export.ExportedProgram")
     if example_inputs is None:
         raise Error("E0101", f"{type(model).__name__} needs example inputs: torch.export traces a call", hint="ttc.compile(module, (x,))")
-    from ttc.importers.torch.exported import export_module
+    from ttc.importers.torch.exporting import export_module
 
     program = export_module(model, example_inputs, dynamic_shapes)
     return ToImport(program, type(model).__name__, program.example_inputs)

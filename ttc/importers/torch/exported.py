@@ -18,13 +18,13 @@ from ttc.dialects.core.plain.weights import WeightStore
 from ttc.importers.base import NO_SHAPES, NO_VALUES
 from ttc.importers.torch.aliases import aliases_as_one, has_aliases
 from ttc.importers.torch.decompositions import decompositions, overload_name
+from ttc.importers.torch.exporting import arguments_of, export_module
 from ttc.importers.torch.graphs import Binding, Fixed, GraphOutput, Input, ModelTensor, import_graph
 from ttc.importers.torch.kept_dropouts import kept_dropouts
 from ttc.importers.torch.no_grad import detached_blocks
 from ttc.importers.torch.sizes import static_specs, user_inputs
 from ttc.importers.torch.tables import rows
 from ttc.importers.torch.tracing import tracing
-from ttc.marks.stages import tracing_stages
 
 
 def import_module(
@@ -49,13 +49,6 @@ def import_module(
     return import_exported(program, name or type(module).__name__, shapes=shapes, batch=batch, examples=program.example_inputs)
 
 
-def export_module(module: torch.nn.Module, example_inputs: Any, dynamic_shapes: Any = None) -> ExportedProgram:
-    """Export a module as it is, its training mode included.  Raises E0202 where torch.export cannot."""
-    args, kwargs = arguments_of(example_inputs)
-    with tracing("E0202", f"torch.export cannot export {type(module).__name__}"), tracing_stages():
-        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-
-
 def example_values(program: ExportedProgram, examples: Any) -> dict[str, Any]:
     """Return the integer and boolean tensors among examples, by input name.
 
@@ -76,14 +69,6 @@ def matching(program: ExportedProgram, example_inputs: Any) -> tuple[tuple[Any, 
     if pytree.tree_structure(ordered) != wanted:
         raise Error("E0206", f"the example inputs do not nest as the program's do: {wanted}")
     return ordered
-
-
-def arguments_of(example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return positional and keyword arguments of a call, arrays as tensors."""
-    found = pytree.tree_map(lambda x: torch.as_tensor(x) if type(x).__module__ == "numpy" else x, example_inputs)
-    if isinstance(found, Mapping):
-        return (), dict(found)
-    return (tuple(found), {}) if isinstance(found, tuple | list) else ((found,), {})
 
 
 def import_exported(

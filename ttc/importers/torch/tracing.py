@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stderr
 
 from ttc.dialects.core.errors import Error
 from ttc.importers.torch.networkx_later import put_off_networkx
+from ttc.importers.torch.recurrent_shapes import recurrent_shapes
 
 
 @contextmanager
@@ -27,6 +28,7 @@ def tracing(code: str, failed: str) -> Iterator[None]:
             warnings.catch_warnings(),
             redirect_stderr(io.StringIO()),
             _lines_forgotten(),
+            recurrent_shapes(),
         ):  # torch.export prints the whole graph where it fails
             warnings.simplefilter("ignore")
             yield

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="programs are exported")
 
-from ttc.importers.torch.exported import export_module  # noqa: E402
+from ttc.importers.torch.exporting import export_module  # noqa: E402
 from ttc.importers.torch.fingerprint import fingerprint, tensors_of  # noqa: E402
 
 
