@@ -75,7 +75,7 @@ def test_llvm_is_not_imported_for_it() -> None:
 
 
 def planner() -> bytes | None:
-    return generator.planner_version.__wrapped__()
+    return generator.sources_version.__wrapped__(generator._PACKAGES)
 
 
 def test_plans_change_with_the_sources(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,3 +93,4 @@ def test_plans_change_with_the_sources(sources: Path, monkeypatch: pytest.Monkey
     assert planner() == found[-1]
     os.utime(sources / "a.py", (time.time() + 1, time.time() + 1))
     assert planner() is None
+    assert generator.planner_version() is None
