@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.graph.tensors import View, dense
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
 from ttc.runtime.engines.native.jobs.copies import pad
 from ttc.runtime.engines.native.jobs.frames import Frame, frame_of
@@ -70,11 +70,16 @@ def _padded(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def tile_rows(n: Lowering, a: View, parts: int) -> View:
-    """Return rows a[..., depth] as tiles are loaded from them: bfloat16, or [..., elements of a row of parts]."""
+def tile_rows(n: Lowering, a: View, parts: int, spare: int = 0) -> View:
+    """Return rows a[..., depth] as tiles are loaded from them: bfloat16, or [..., elements of a row of parts].
+
+    spare: rows of parts for which there is memory behind the last one.
+    """
     if parts == 1:
         return left_operand(n, a, "bf16")
-    target = n.temp((*a.shape[:-1], row_bytes(a.shape[-1], parts) // 2), "bf16")
+    *lead, depth = a.shape
+    width = row_bytes(depth, parts) // 2
+    target = dense(n.temp((prod(lead) + spare, width), "bf16").buffer, "bf16", (*lead, width))
     return rewritten_rows(n, a, target, lambda batch: SplitRows(a.storage, batch, parts))
 
 
@@ -102,7 +107,7 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     if parts == 1 and panels.depth % DEPTH and a.storage != "bf16":
         left, panels = _whole_rows(n, a), replace(panels, depth=_padded(panels.depth, DEPTH))
     else:
-        left = tile_rows(n, a, parts)
+        left = tile_rows(n, a, parts, BLOCK - 1)
     c = n.result(strided=True)
     left = left.expanded((*shape[:-1], left.shape[-1]))
     words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
@@ -110,7 +115,8 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     cut = cut_dense(sizes, _TASK_FLOPS)
     runs = runs_of(sizes, cut)
     kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch), bool(runs))
-    scratch = kernel.scratch_bytes(panels.depth, 1, cut.height, cut.height * runs.get("span", 0))
+    gathered, waiting = cut.height if parts == 1 else 0, cut.height * runs.get("span", 0)
+    scratch = kernel.scratch_bytes(panels.depth, 1, gathered, waiting)
     submit_tiles(n, kernel, {**words, **runs}, sizes, cut, c, scratch, flops)
 
 

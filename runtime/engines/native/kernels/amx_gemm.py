@@ -2,9 +2,9 @@
 
 As `gemm`, but for the inner loops: a block of 32 x 32 sums is four tiles; for each 32 channels, two tiles of rows and two of the panel are
 loaded, once for each pair of parts that differs from the one before (see `amx_parts`), and multiplied into the four.  Tiles of rows are
-loaded from where the rows lie, if these are rows at one stride with whole tiles of channels, 32 of them, or from frames of images (see
-`amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows.  The sums go to the
-first-level cache, and from there through the region.
+loaded from where the rows lie, if these are rows of parts at one stride, 32 rows of bfloat16 with whole tiles of channels, or in frames of
+images (see `amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows.  The sums go to
+the first-level cache, and from there through the region.
 
 Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group; the next one is fetched into the
 second-level cache meanwhile.  Where a group's rows are too long for that cache, their channels come in runs: all panels of a span for one
@@ -46,7 +46,8 @@ class AmxGemm(TileProduct):
     """c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
-        parts: of operands; 1: a is bfloat16, its channels side by side; else its rows are those of `amx_pack.SplitRows`.
+        parts: of operands; 1: a is bfloat16, its channels side by side; else its rows are those of `amx_pack.SplitRows`, and if they are
+            dense there is memory for BLOCK - 1 more, which is read, too.
         rows: how rows are found.
         region, spread, batch: as `gemm.Gemm`.
         in_runs: whether channels come in runs; of `DenseRows` alone.
@@ -236,13 +237,14 @@ class _Work:
             self._gather(base, first, (start, count), tiles)
             self._note(record, gathered, mark)
             return
-        direct = count.equals(BLOCK)
-        if self.parts == 1:
-            direct = direct & (self.depth % DEPTH).equals(0)
-        with f.choice(direct) as (there, elsewhere):
-            with there:
-                rows = f.at(self._left(base, first, f.constant(0, "i64"), start), self.header, "i8")
-                self._note(record, (rows, self.words["a_row"], f.constant(64, "i64"), self.width_bytes), mark)
+        rows = f.at(self._left(base, first, f.constant(0, "i64"), start), self.header, "i8")
+        there = (rows, self.words["a_row"], f.constant(64, "i64"), self.width_bytes)
+        if self.parts > 1:
+            self._note(record, there, mark)
+            return
+        with f.choice(count.equals(BLOCK) & (self.depth % DEPTH).equals(0)) as (direct, elsewhere):
+            with direct:
+                self._note(record, there, mark)
             with elsewhere:
                 self._gather(base, first, (start, count), tiles)
                 self._note(record, gathered, mark)

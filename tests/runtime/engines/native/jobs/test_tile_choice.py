@@ -32,22 +32,28 @@ def test_none_without_tiles(precision: str) -> None:
     assert parts(precision, 128, 768, 768, cpu=AMX.without("amx-tile")) == 0
 
 
-def test_float32_needs_what_computing_bounds() -> None:
-    assert parts("float32", 63, 768, 768) == parts("float32", 64, 32, 768) == parts("float32", 64, 768, 32) == 0
-    assert parts("float32", 65, 768, 768) == 0  # a fifth of the tiles' rows would be padding
-    assert parts("float32", 197, 768, 768) == 3  # the last 5 rows take one tile, not two
+def test_float32_is_split_where_computing_takes_long() -> None:
+    assert parts("float32", 197, 768, 768) == parts("float32", 64, 768, 3072) == parts("float32", 16, 768, 768) == 3
+    assert parts("float32", 8, 768, 768) == 0  # reading six bytes of each weight takes longer than multiplying four
+    assert parts("float32", 64, 32, 768) == parts("float32", 1024, 36, 36) == parts("float32", 512, 100, 100) == 0
+    assert parts("float32", 49, 512, 512, 9) == 0  # Winograd's way has fewer products
     assert parts("float32", 128, 768, 768, right=COMPUTED) == 0
     assert parts("high", 128, 768, 768, right=COMPUTED) == 2
 
 
+def test_splitting_rows_must_pay() -> None:
+    assert parts("high", 1024, 128, 128) == 2
+    assert parts("high", 256, 48, 48) == parts("high", 65536, 16, 16, 9) == parts("high", 65536, 16, 32, 9) == 0
+
+
 def test_columns_of_half_a_panel_take_half_the_tiles() -> None:
     assert parts("bfloat16", 65536, 16, 16, 9) == 1
-    assert parts("high", 65536, 16, 32, 9) == 0
 
 
-def test_few_rows_come_from_memory_anyway() -> None:
-    assert parts("bfloat16", 1, 768, 768) == parts("high", 16, 768, 768) == 0
-    assert parts("bfloat16", 16, 768, 768) == 1
+def test_few_rows_are_tiles_of_padding_that_take_no_longer_than_reading_the_weights() -> None:
+    assert parts("bfloat16", 3, 768, 768) == parts("high", 1, 768, 768) == 0
+    assert parts("bfloat16", 4, 768, 768) == 1
+    assert parts("high", 4, 768, 768) == 2
 
 
 def test_taps_of_few_channels_are_mostly_padding() -> None:
