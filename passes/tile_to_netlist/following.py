@@ -7,6 +7,7 @@ last ones those that it frees last, programs and weights load while others compu
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from operator import and_
@@ -14,8 +15,9 @@ from operator import and_
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Grid
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
-from ttc.runtime.perf.clock import LoadJob, begins_of, load_of, loaded, share_of
+from ttc.runtime.perf.clock import begins_of, share_of
 from ttc.runtime.perf.epoch import EpochCost
+from ttc.runtime.perf.loading import LoadJob, load_of, ready
 from ttc.runtime.perf.rates import Rates
 
 BESIDE = (0.0, 10.0, 40.0)
@@ -50,7 +52,8 @@ class EpochTiming:
 
     def alone(self, start_cycles: float) -> float:
         """Return cycles of the epoch with nothing beside it.  start_cycles: from a core's start to its first packet."""
-        return start_cycles + max(loaded(self.jobs, 0.0, 1.0), default=0.0) + self.cycles
+        free = [{0.0: job.cores} for job in self.jobs]
+        return start_cycles + max(ready(self.jobs, free, 0.0, 1.0), default=0.0) + self.cycles
 
     def least(self, other: EpochTiming) -> float:
         """Return cycles from when this epoch begins until another one can that reads what it writes, microbatch by microbatch."""
@@ -133,11 +136,19 @@ class Cores:
         rows, cols = extent(place)
         return max(max(line[place.col : place.col + cols]) for line in self.free[place.row : place.row + rows])
 
+    def moments(self, place: Grid) -> Counter[float]:
+        """Return how many cores of a rectangle are free from each moment on."""
+        rows, cols = extent(place)
+        found: Counter[float] = Counter()
+        for line in self.free[place.row : place.row + rows]:
+            found.update(line[place.col : place.col + cols])
+        return found
+
     def loaded(self, timing: EpochTiming, places: Sequence[Grid]) -> float:
         """Return when an epoch can begin at such places, for all that its cores load as soon as they are free."""
-        jobs = [LoadJob(self.latest(place), job.cores, job.cycles, job.least) for job, place in zip(timing.jobs, places, strict=True)]
-        ready = loaded(jobs, self.end, 1.0 if self.last is None else 1.0 - self.last.share)
-        return self.start_cycles + max((moment - begin for moment, begin in zip(ready, timing.begins, strict=True)), default=0.0)
+        left = 1.0 if self.last is None else 1.0 - self.last.share
+        moments = ready(timing.jobs, [self.moments(place) for place in places], self.end, left)
+        return self.start_cycles + max((moment - begin for moment, begin in zip(moments, timing.begins, strict=True)), default=0.0)
 
     def best(self, epoch: LyingEpoch) -> tuple[Grid, ...]:
         """Return places with which an epoch begins early.

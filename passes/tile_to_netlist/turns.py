@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttc.dialects.core.records import record
-from ttc.runtime.perf.clock import LEAST_LEFT
+from ttc.runtime.perf.loading import LEAST_LEFT
 from ttc.runtime.perf.rates import Rates
 
 Figures = float | NDArray[np.float64]

@@ -1,26 +1,23 @@
 """When the epochs of a run begin: each core goes on to its next epoch by itself, as soon as its last op is through.
 
 A core's firmware takes the commands of its own queue one after another (NCRISC of tt-budabackend): it loads its program and the weights
-that its op holds, and works when data is there.  What loads at the same time shares the ways from DRAM, and has only what the epoch
-that still runs leaves of them.  An op reads entries of a queue as they are written, where entries are not written over; memory that
-others still read is not written.
+that its op holds (`loading`), and works when data is there.  An op reads entries of a queue as they are written, where entries are not
+written over; memory that others still read is not written.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
 
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.perf.costs import OpCost
 from ttc.runtime.perf.epoch import GRANULES, EpochCost
+from ttc.runtime.perf.loading import LEAST_LEFT, load_of, ready
 from ttc.runtime.perf.rates import Rates
 from ttc.runtime.perf.traffic import Traffic
-
-LEAST_LEFT = 0.05
-"""Part of the ways from DRAM that loads have at least, however busy the epoch beside them is."""
 
 Core = tuple[int, int, int]
 
@@ -35,16 +32,6 @@ class RunningEpoch:
     start: float
     origin: float
     end: float
-
-
-@dataclass(frozen=True, slots=True)
-class LoadJob:
-    """What an op loads before it works.  arrival: when all of its cores are free; cycles: of the ways from DRAM; least: of one core."""
-
-    arrival: float
-    cores: int
-    cycles: float
-    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +102,10 @@ class Clock:
         found: dict[int, float] = {}
         for chip in epoch.chips:
             numbers = [i for i, op in enumerate(epoch.ops) if op.cores and op.chip == chip]
-            jobs = [self.job(epoch.ops[i]) for i in numbers]
-            found |= zip(numbers, loaded(jobs, self.ends.get(chip, 0.0), 1.0 - self.shares.get(chip, 0.0)), strict=True)
+            jobs = [load_of(epoch.ops[i], self.rates) for i in numbers]
+            free = [Counter(self.free.get(core, 0.0) for core in cores_of(epoch.ops[i])) for i in numbers]
+            found |= zip(numbers, ready(jobs, free, self.ends.get(chip, 0.0), 1.0 - self.shares.get(chip, 0.0)), strict=True)
         return {i: moment + self.rates.start_cycles for i, moment in found.items()}
-
-    def job(self, op: OpCost) -> LoadJob:
-        """Return what an op loads."""
-        return load_of(op, self.rates, max(self.free.get(core, 0.0) for core in cores_of(op)))
 
     def data(self, name: str, graph: Graph, begin: float, last: float) -> float:
         """The earliest origin of an epoch for what an op reads from a queue; begin, last: of its first and last microbatch there."""
@@ -208,38 +192,6 @@ def share_of(epoch: EpochCost) -> float:
     return min(max(epoch.channel, epoch.links) / max(epoch.interval, 1.0), 1.0 - LEAST_LEFT)
 
 
-def load_of(op: OpCost, rates: Rates, arrival: float = 0.0) -> LoadJob:
-    """Return what an op loads.  arrival: when all of its cores are free."""
-    held = [stream for stream in op.streams if stream.held]
-    weights = sum(stream.total_bytes / min(stream.channels * rates.dram_channel, rates.dram_links * rates.link) for stream in held)
-    most = (rates.program_bytes + sum(stream.core_bytes for stream in held)) / rates.absorb_core
-    return LoadJob(arrival, op.cores, rates.program_cycles(op.cores) + weights, most + rates.prologue_cycles * len(held))
-
-
 def cores_of(op: OpCost) -> Iterable[Core]:
     """Return the cores of an op, as chip, row and column."""
     return ((op.chip, row, col) for row in range(op.row, op.row + op.rows) for col in range(op.col, op.col + op.cols))
-
-
-def loaded(jobs: Sequence[LoadJob], until: float, left: float) -> list[float]:
-    """When each of several loads is done.  They share the ways from DRAM by their cores; before `until` only a part of these is left."""
-    remaining = {i: job.cycles for i, job in enumerate(jobs)}
-    done = [job.arrival + job.least for job in jobs]
-    now = min((job.arrival for job in jobs), default=0.0)
-    while remaining:
-        active = [i for i in remaining if jobs[i].arrival <= now]
-        arrivals = [jobs[i].arrival for i in remaining if jobs[i].arrival > now]
-        if not active:
-            now = min(arrivals)
-            continue
-        rate = left if now < until else 1.0
-        cores = sum(jobs[i].cores for i in active)
-        steps = [remaining[i] * cores / (jobs[i].cores * rate) for i in active]
-        step = min(*steps, *(moment - now for moment in arrivals), until - now if now < until else inf)
-        now += step
-        for i in active:
-            remaining[i] -= step * rate * jobs[i].cores / cores
-            if remaining[i] <= 1e-6 * max(jobs[i].cycles, 1.0):
-                done[i] = max(done[i], now)
-                del remaining[i]
-    return done

@@ -11,7 +11,7 @@ from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Grid
 from ttc.passes.tile_to_netlist.following import Cores, EpochTiming, LyingEpoch, following
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
-from ttc.runtime.perf.clock import LoadJob
+from ttc.runtime.perf.loading import LoadJob
 from ttc.runtime.perf.rates import rates_of
 
 RATES = rates_of(load_target("n150"))

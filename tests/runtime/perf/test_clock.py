@@ -1,4 +1,4 @@
-"""When epochs of a run begin: cores go on by themselves, loads share DRAM, entries are read as they are written."""
+"""When epochs of a run begin: cores go on by themselves, entries are read as they are written."""
 
 from __future__ import annotations
 
@@ -9,27 +9,13 @@ import pytest
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Program
-from ttc.runtime.perf.clock import Clock, LoadJob, loaded
+from ttc.runtime.perf.clock import Clock
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import RunCost, run_cost
 from ttc.runtime.perf.traffic import Traffic
 
 N150 = rates_of(load_target("n150"))
 COUNT = 16
-
-
-def test_loads_share_the_ways_from_dram_by_their_cores() -> None:
-    alone = LoadJob(100.0, 4, 1000.0, 10.0)
-    assert loaded([alone], 0.0, 1.0) == [1100.0]
-    assert loaded([alone, alone], 0.0, 1.0) == [2100.0, 2100.0]
-    assert loaded([LoadJob(0.0, 3, 300.0, 0.0), LoadJob(0.0, 1, 300.0, 0.0)], 0.0, 1.0) == [400.0, 600.0]
-    assert loaded([LoadJob(0.0, 1, 300.0, 0.0), LoadJob(200.0, 1, 300.0, 0.0)], 0.0, 1.0) == [400.0, 600.0]
-
-
-def test_a_load_has_what_the_epoch_before_leaves_and_one_core_its_own_rate() -> None:
-    assert loaded([LoadJob(0.0, 1, 1000.0, 0.0)], 400.0, 0.5) == [1200.0]
-    assert loaded([LoadJob(50.0, 1, 10.0, 4000.0)], 0.0, 1.0) == [4050.0]
-    assert loaded([], 10.0, 1.0) == []
 
 
 def two_epochs(first: tuple[Grid, Grid], second: Grid) -> Netlist:
