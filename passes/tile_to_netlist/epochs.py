@@ -13,11 +13,11 @@ from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.following import EpochTiming, LyingEpoch, following
 from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packer, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.passes.tile_to_netlist.repeating import Window, period_of, repeating
 from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 
 __all__ = ["EFFORTS", "Effort", "EpochRange", "Judge", "Placed", "PackingVerdict", "cut"]
 
-Window = tuple[int, int]
 AT_ONCE = 64
 """The number of ops for which the epochs that begin with them are estimated together."""
 
@@ -40,7 +40,8 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
 
     Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
     a cut is chosen its rectangles are packed, and the cuts are chosen anew with the time that this gives, until all chosen ones are packed.
-    How far epochs overlap shows when they all have their places: of several readings of it the one counts with which the run is shortest.
+    How far epochs overlap shows when they all have their places: of several readings of it the one counts with which the run is shortest,
+    or cuts into epochs that are alike, where layers are.
     Raises E0502 if some op finds no place on the grid.
     """
     if not problem.nodes:
@@ -50,9 +51,9 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
     readings = [replace(problem, overlap=overlap) for overlap in chosen]
     families = made_families(problem, effort)
     bounds = [list(times) for times in zip(*all_bounds(readings, families, effort), strict=True)]
-    found = [
-        in_time(reading, _Search(reading, effort, judge, families, times).run()) for reading, times in zip(readings, bounds, strict=True)
-    ]
+    searches = [_Search(reading, effort, judge, families, times) for reading, times in zip(readings, bounds, strict=True)]
+    found = [in_time(search.problem, search.run()) for search in searches]
+    found += [in_time(problem, epochs) for epochs in searches[0].repeated()]
     return min(found, key=lambda epochs: sum(epoch.cycles for epoch in epochs))
 
 
@@ -68,9 +69,11 @@ def in_time(problem: Problem, epochs: list[EpochRange]) -> list[EpochRange]:
         LyingEpoch(
             timing,
             tuple(entry.place for entry in epoch.ops),
-            tuple(node.limits for node in problem.nodes[epoch.begin : epoch.begin + len(epoch.ops)]),
+            tuple(node.limits for node in nodes),
+            tuple(tuple(epoch.begin - source for source in node.reads if source < epoch.begin) for node in nodes),
         )
         for epoch, timing in zip(epochs, timings, strict=True)
+        for nodes in [problem.nodes[epoch.begin : epoch.begin + len(epoch.ops)]]
     ]
     found: list[EpochRange] = []
     for epoch, (places, cycles) in zip(epochs, following(lying, problem.grid, problem.rates), strict=True):
@@ -139,6 +142,19 @@ class _Search:
                 break
         return best[1] or self.from_settled()
 
+    def repeated(self) -> list[list[EpochRange]]:
+        """Return epochs of the best cuts into epochs that are alike, if the ops repeat and several microbatches pass."""
+        wanted = self.effort.repeats if self.judge is not None and self.problem.input_count > 1 and self.problem.turns == 1 else 0
+        period = period_of([node.kind for node in self.problem.nodes]) if wanted else None
+        found: list[list[EpochRange]] = []
+        for windows in repeating(self.times, period, wanted) if period is not None else ():
+            for window in windows:
+                if window not in self.exact:
+                    self.settle(window)
+            if all(window in self.exact for window in windows):
+                found.append(self.epochs(windows))
+        return found
+
     def from_settled(self) -> list[EpochRange]:
         """Return the best cuts of epochs that are packed already, or that hold one op."""
         for begin in range(len(self.problem.nodes)):
@@ -150,7 +166,7 @@ class _Search:
             raise Error("E0502", f"an op finds no place on the {self.problem.grid[0]} x {self.problem.grid[1]} cores")
         return self.epochs(path)
 
-    def epochs(self, path: list[Window] | tuple[()]) -> list[EpochRange]:
+    def epochs(self, path: Sequence[Window]) -> list[EpochRange]:
         """Return those epochs of a path that are packed."""
         known = [(window, self.exact[window]) for window in path if window in self.exact]
         return [EpochRange(begin, verdict.ops, verdict.cycles, verdict.timing) for (begin, _), verdict in known]

@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from operator import and_
+from operator import and_, itemgetter
 
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Grid
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
-from ttc.runtime.perf.clock import begins_of, share_of
+from ttc.runtime.perf.clock import begins_of, ends_of, entry_of, paced_ends, share_of
 from ttc.runtime.perf.epoch import EpochCost
 from ttc.runtime.perf.loading import LoadJob, load_of, ready
 from ttc.runtime.perf.rates import Rates
@@ -41,6 +41,9 @@ class EpochTiming:
         fill: cycles until the first microbatch has passed.
         cycles: until all have.
         share: part of the ways from DRAM that the epoch takes.
+        entries: when each op has its first entry.
+        paced: when each ends its last microbatch if it takes one with every interval.
+        lasts: cycles of each for its last microbatch.
     """
 
     begins: tuple[float, ...]
@@ -49,31 +52,42 @@ class EpochTiming:
     fill: float
     cycles: float
     share: float
+    entries: tuple[float, ...]
+    paced: tuple[float, ...]
+    lasts: tuple[float, ...]
 
     def alone(self, start_cycles: float) -> float:
         """Return cycles of the epoch with nothing beside it.  start_cycles: from a core's start to its first packet."""
         free = [{0.0: job.cores} for job in self.jobs]
         return start_cycles + max(ready(self.jobs, free, 0.0, 1.0), default=0.0) + self.cycles
 
-    def least(self, other: EpochTiming) -> float:
-        """Return cycles from when this epoch begins until another one can that reads what it writes, microbatch by microbatch."""
-        return self.fill + max(self.cycles - self.fill - (other.cycles - other.fill), 0.0)
-
 
 def timing_of(epoch: EpochCost, rates: Rates) -> EpochTiming:
     """Return when the ops of an epoch run that is costed by itself."""
-    ends = tuple(end - epoch.prologue for end in epoch.ends)
-    jobs = tuple(load_of(op, rates) for op in epoch.ops)
-    return EpochTiming(tuple(begins_of(epoch)), ends, jobs, epoch.fill, epoch.cycles - epoch.prologue, share_of(epoch))
+    return EpochTiming(
+        tuple(begins_of(epoch)),
+        tuple(ends_of(epoch)),
+        tuple(load_of(op, rates) for op in epoch.ops),
+        epoch.fill,
+        epoch.cycles - epoch.prologue,
+        share_of(epoch),
+        tuple(entry_of(epoch, number) for number in range(len(epoch.ops))),
+        tuple(paced_ends(epoch)),
+        tuple(op.total for op in epoch.ops),
+    )
 
 
 @record
 class LyingEpoch:
-    """An epoch with places that it could have.  limits: what the user asks of its ops."""
+    """An epoch with places that it could have.
+
+    limits: what the user asks of its ops; reads: of each, how many ops before the epoch's first one those stand whose results it reads.
+    """
 
     timing: EpochTiming
     places: tuple[Grid, ...]
     limits: tuple[PlacementLimits, ...]
+    reads: tuple[tuple[int, ...], ...]
 
 
 def following(epochs: Sequence[LyingEpoch], grid: tuple[int, int], rates: Rates) -> list[tuple[tuple[Grid, ...], float]]:
@@ -90,7 +104,7 @@ def following(epochs: Sequence[LyingEpoch], grid: tuple[int, int], rates: Rates)
         if key not in known:
             known[key] = cores.best(epoch)
         before = cores.end
-        cores.take(epoch.timing, known[key])
+        cores.take(epoch, known[key])
         found.append((known[key], cores.end - before))
     return found
 
@@ -112,14 +126,15 @@ class Cores:
 
     Args:
         start_cycles: from a core's start to its first packet.
-        origin, end: when the last epoch begins, and ends; last: that epoch.
+        end: when the last epoch ends; last: that epoch.
+        written: when each op of the epochs until now has its first and its last entry.
     """
 
     grid: tuple[int, int]
     start_cycles: float
-    origin: float = 0.0
     end: float = 0.0
     last: EpochTiming | None = None
+    written: list[tuple[float, float]] = field(default_factory=list)
     free: list[list[float]] = field(default_factory=list)
     known: dict[tuple[int, int, bool | None], list[Spot]] = field(default_factory=dict)
 
@@ -163,8 +178,7 @@ class Cores:
             return found
         best = high = self.loaded(timing, found)
         low = min(map(min, self.free)) + self.start_cycles
-        if self.last is not None:
-            low = max(low, self.origin + self.last.least(timing))
+        low = max(low, min(self.passing(epoch, ends) for ends in (timing.ends, timing.paced)))
         for _ in range(STEPS):
             if high - low < CLOSE * timing.cycles:
                 break
@@ -197,15 +211,25 @@ class Cores:
 
         return self.placed(epoch, order, in_time)
 
-    def take(self, timing: EpochTiming, places: Sequence[Grid]) -> None:
+    def passing(self, epoch: LyingEpoch, ends: Sequence[float]) -> float:
+        """Return the earliest moment at which an epoch can begin for what it reads, if its ops end their last microbatches so."""
+        timing, moments = epoch.timing, [0.0]
+        for begin, end, last, reads in zip(timing.begins, ends, timing.lasts, epoch.reads, strict=True):
+            for behind in reads:
+                first_entry, last_entry = self.written[-behind]
+                moments.append(max(first_entry - begin, last_entry - max(end - last, begin)))
+        return max(moments)
+
+    def take(self, epoch: LyingEpoch, places: Sequence[Grid]) -> None:
         """Let an epoch run at such places."""
-        read = 0.0 if self.last is None else self.origin + self.last.least(timing)
-        self.origin = max(self.loaded(timing, places), read)
-        for place, end in zip(places, timing.ends, strict=True):
+        timing, ready = epoch.timing, self.loaded(epoch.timing, places)
+        origin, ends = min(((max(ready, self.passing(epoch, ends)), ends) for ends in (timing.ends, timing.paced)), key=itemgetter(0))
+        for place, end in zip(places, ends, strict=True):
             rows, cols = extent(place)
             for row in range(place.row, place.row + rows):
-                self.free[row][place.col : place.col + cols] = [self.origin + end] * cols
-        self.end, self.last = max(self.origin + timing.cycles, self.end), timing
+                self.free[row][place.col : place.col + cols] = [origin + end] * cols
+        self.written += [(origin + entry, origin + end) for entry, end in zip(timing.entries, ends, strict=True)]
+        self.end, self.last = max(origin + timing.cycles, self.end), timing
         self.known.clear()
 
     def ways(self, epoch: LyingEpoch) -> Iterator[tuple[Grid, ...]]:

@@ -2,7 +2,8 @@
 
 A core's firmware takes the commands of its own queue one after another (NCRISC of tt-budabackend): it loads its program and the weights
 that its op holds (`loading`), and works when data is there.  An op reads entries of a queue as they are written, where entries are not
-written over; memory that others still read is not written.
+written over; memory that others still read is not written.  The ops of an epoch go on as soon as they can, or take a microbatch with
+every interval where entries come late: the epoch takes as long.
 """
 
 from __future__ import annotations
@@ -76,19 +77,12 @@ class Clock:
     def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> RunningEpoch:
         """Run an epoch as soon as its cores are free and loaded and what it reads is there."""
         ready = self.ready(epoch)
-        begins, ends = begins_of(epoch), [end - epoch.prologue for end in epoch.ends]
+        begins = begins_of(epoch)
         origin = max([moment - begins[i] for i, moment in ready.items()], default=0.0)
         if not ready:
             origin = max([origin, *(self.ends.get(chip, 0.0) for chip in epoch.chips)])
-        numbers = {op.name: i for i, op in enumerate(epoch.ops)}
-        for graph in graphs:
-            for op in graph.ops:
-                i = numbers[op.name]
-                for name in op.inputs:
-                    origin = max(origin, self.data(name, graph, begins[i], ends[i] - epoch.ops[i].total))
-            for source, name in graph.writes:
-                i = numbers[source]
-                origin = max(origin, self.room(name, graph, begins[i], begins[i] + epoch.ops[i].busy, ends[i]))
+        ways = [(max(origin, self.passing(graphs, epoch, begins, ends)), ends) for ends in (ends_of(epoch), paced_ends(epoch))]
+        origin, ends = min(ways, key=lambda way: way[0])
         end = origin + max([epoch.cycles - epoch.prologue, *ends])
         self.note(graphs, epoch, origin, ends)
         start = max([self.ends.get(chip, 0.0) for chip in epoch.chips], default=0.0)
@@ -96,6 +90,19 @@ class Clock:
             self.ends[chip] = max(end, start)
             self.shares[chip] = share_of(epoch)
         return RunningEpoch(start, origin, max(end, start))
+
+    def passing(self, graphs: Sequence[Graph], epoch: EpochCost, begins: Sequence[float], ends: Sequence[float]) -> float:
+        """Return the earliest origin of an epoch for what passes through queues, with such begins and ends of its ops."""
+        numbers = {op.name: i for i, op in enumerate(epoch.ops)}
+        moments = [0.0]
+        for graph in graphs:
+            for op in graph.ops:
+                i = numbers[op.name]
+                moments += [self.data(name, graph, begins[i], ends[i] - epoch.ops[i].total) for name in op.inputs]
+            for source, name in graph.writes:
+                i = numbers[source]
+                moments.append(self.room(name, graph, begins[i], begins[i] + epoch.ops[i].busy, ends[i]))
+        return max(moments)
 
     def ready(self, epoch: EpochCost) -> dict[int, float]:
         """When the cores of each op have their program and weights, by number of the op; ops without cores need none."""
@@ -155,10 +162,12 @@ class Clock:
             self.free |= dict.fromkeys(cores_of(op), origin + end)
         for graph in graphs:
             for op in graph.ops:
-                use = self.use(origin, epoch, numbers[op.name], graph.input_count)
+                i = numbers[op.name]
+                use = EntryTimes(origin + entry_of(epoch, i), origin + ends[i], graph.input_count)
                 self.read |= {name: use.after(self.read.get(name)) for name in op.inputs if name in self.netlist.queues}
             for source, name in graph.writes:
-                found = self.use(origin, epoch, numbers[source], graph.input_count)
+                i = numbers[source]
+                found = EntryTimes(origin + entry_of(epoch, i), origin + ends[i], graph.input_count)
                 self.written[name] = found.later(self.crossing(graph, name))
 
     def crossing(self, graph: Graph, name: str) -> float:
@@ -167,11 +176,6 @@ class Clock:
         if queue is None or queue.location != "dram" or queue.chip == graph.chip:
             return 0.0
         return self.rates.eth_hop * max(len(self.traffic.way(graph.chip, queue.chip)), 1)
-
-    def use(self, origin: float, epoch: EpochCost, number: int, entries: int) -> EntryTimes:
-        """When an op has computed its first and its last microbatch."""
-        begin, end = epoch.begins[number] - epoch.prologue, epoch.ends[number] - epoch.prologue
-        return EntryTimes(origin + begin + epoch.ops[number].busy, origin + end, entries)
 
     def wait(self, cycles: float) -> None:
         """Let all chips wait for so many cycles."""
@@ -185,6 +189,23 @@ def begins_of(epoch: EpochCost) -> list[float]:
     """When each op begins to read its first microbatch, from the end of the epoch's prologue on."""
     reads = [max(op.dram_in, op.host_in) / GRANULES for op in epoch.ops]
     return [max(begin - epoch.prologue - read, 0.0) for begin, read in zip(epoch.begins, reads, strict=True)]
+
+
+def ends_of(epoch: EpochCost) -> list[float]:
+    """When each op ends its last microbatch if it goes on as soon as it can, from the end of the epoch's prologue on."""
+    return [end - epoch.prologue for end in epoch.ends]
+
+
+def paced_ends(epoch: EpochCost) -> list[float]:
+    """When each op ends its last microbatch if it takes one with every interval of the epoch: nothing ends later by that."""
+    ran, others = epoch.cycles - epoch.prologue, (epoch.input_count - 1) * epoch.interval
+    paced = [min(begin - epoch.prologue + others + op.total, ran) for begin, op in zip(epoch.begins, epoch.ops, strict=True)]
+    return list(map(max, ends_of(epoch), paced))
+
+
+def entry_of(epoch: EpochCost, number: int) -> float:
+    """When an op has computed its first microbatch, from the end of the epoch's prologue on."""
+    return epoch.begins[number] - epoch.prologue + epoch.ops[number].busy
 
 
 def share_of(epoch: EpochCost) -> float:

@@ -93,6 +93,20 @@ def test_an_epoch_begins_where_it_is_asked_for() -> None:
     assert [e.begin for e in cut(replace(problem, nodes=nodes), EFFORTS[1])] == [0, 3]
 
 
+def test_cuts_into_epochs_that_are_alike_are_tried_where_ops_repeat() -> None:
+    """Epochs of whole layers are cheap, as only packing shows, and one round of cutting does not find them."""
+    layer = [even(1000 + 10 * i, 2) for i in range(5)]
+    made = made_chain(layer * 6, small(4, 4), 8)
+    problem = replace(made, nodes=[replace(node, kind=i % 5) for i, node in enumerate(made.nodes)])
+
+    def judge(turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+        return PackingVerdict(tuple(placed), 100.0 if begin % 5 == 0 and len(placed) == 5 else 1e9)
+
+    hasty = replace(EFFORTS[1], rounds=1)
+    assert [e.begin for e in cut(problem, hasty, judge)] == [0, 5, 10, 15, 20, 25]
+    assert sum(e.cycles for e in cut(problem, replace(hasty, repeats=0), judge)) >= 1e9
+
+
 def test_an_op_that_finds_no_place() -> None:
     with pytest.raises(Error, match="finds no place on the 2 x 2 cores") as caught:
         cut(made_chain([found(candidate(3, 1, 10))], small(), 1), EFFORTS[1])

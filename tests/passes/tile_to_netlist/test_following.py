@@ -24,8 +24,9 @@ def pipeline(*places: Grid, count: int = 8, busy: float = 10_000.0, step: float 
     begins = tuple(step * i for i in range(len(places)))
     ends = tuple(begin + count * busy for begin in begins)
     jobs = tuple(replace(LOAD, cores=place.rows * place.cols) for place in places)
-    timing = EpochTiming(begins, ends, jobs, fill=begins[-1] + busy, cycles=ends[-1], share=0.0)
-    return LyingEpoch(timing, places, tuple(PlacementLimits() for _ in places))
+    entries, lasts = tuple(begin + busy for begin in begins), (busy,) * len(places)
+    timing = EpochTiming(begins, ends, jobs, begins[-1] + busy, ends[-1], 0.0, entries, ends, lasts)
+    return LyingEpoch(timing, places, tuple(PlacementLimits() for _ in places), ((),) * len(places))
 
 
 ROWS = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 2))
@@ -42,9 +43,23 @@ def test_the_first_op_takes_the_cores_that_are_free_first() -> None:
 def test_what_is_read_must_be_written() -> None:
     """With one microbatch the second epoch waits for the end of the first, however early its cores are free."""
     one = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 2), count=1)
-    (_, first), (_, second) = following([one, one], (2, 2), RATES)
+    reader = replace(one, reads=((1,), ()))  # the first op reads what the last one before it makes
+    (_, first), (_, second) = following([one, reader], (2, 2), RATES)
     assert first == pytest.approx(READY + one.timing.cycles)
     assert second == pytest.approx(one.timing.cycles)
+
+
+def test_entries_that_come_late_are_read_with_every_interval() -> None:
+    """The reader could end its microbatches before the last entry is there; it takes them later, and nothing waits for it."""
+    writer, reader = pipeline(Grid(0, 0, 1, 2)), pipeline(Grid(1, 0, 1, 1), Grid(1, 1, 1, 1), busy=2000.0, step=1000.0)
+    reader = replace(reader, reads=((1,), ()))
+    hasty = replace(reader.timing, paced=reader.timing.ends)
+    late = replace(hasty, ends=hasty.paced, paced=tuple(end + 40_000.0 for end in hasty.paced), cycles=hasty.cycles + 40_000.0)
+    (_, _), (_, first) = following([writer, replace(reader, timing=hasty)], (2, 2), RATES)
+    (_, _), (_, second) = following([writer, replace(reader, timing=late)], (2, 2), RATES)
+    last = 80_000.0  # when the writer's last entry is there
+    assert first == pytest.approx(last - (hasty.ends[0] - 2000.0) + hasty.cycles - last)
+    assert second == pytest.approx(first)
 
 
 def test_an_epoch_goes_where_nothing_runs() -> None:
@@ -78,7 +93,8 @@ def test_cores_that_are_free_soon_are_left_to_ops_that_need_them_soon() -> None:
     By the order of begins the first op, which needs the whole of a row, else finds both rows half taken.
     """
     before = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 1), Grid(1, 1, 1, 1), step=30_000.0)
-    timing = EpochTiming((1000.0, 0.0, 70_000.0), (80_000.0, 80_000.0, 150_000.0), before.timing.jobs, 80_000.0, 150_000.0, 0.0)
+    ends = (80_000.0, 80_000.0, 150_000.0)
+    timing = replace(before.timing, begins=(1000.0, 0.0, 70_000.0), ends=ends, fill=80_000.0, cycles=150_000.0, paced=ends)
     after = replace(before, timing=timing)
     (_, _), (places, cycles) = following([before, after], (2, 2), RATES)
     assert places[2] == Grid(1, 1, 1, 1)  # free last
@@ -98,4 +114,4 @@ def test_places_are_never_worse_than_the_quick_ways(seed: int) -> None:
         used = [core for place in found for core in place.cores()]
         assert len(set(used)) == len(used) == 12
         assert cores.loaded(epoch.timing, found) <= quick
-        cores.take(epoch.timing, found)
+        cores.take(epoch, found)

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Program
-from ttc.runtime.perf.clock import Clock
+from ttc.runtime.perf.clock import Clock, ends_of, paced_ends
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import RunCost, run_cost
 from ttc.runtime.perf.traffic import Traffic
@@ -49,6 +49,18 @@ def test_an_epoch_on_cores_that_are_free_reads_entries_as_they_are_written() -> 
 def test_cores_of_the_first_op_go_on_before_those_of_the_last() -> None:
     early, late = (last_part(run_cost(two_epochs(PAIR, place))) for place in PAIR)
     assert early < late
+
+
+def test_ops_that_take_a_microbatch_with_every_interval_end_later_and_the_epoch_does_not() -> None:
+    x = tensor(8, 8)
+    ops = (relu("a", "x", x, Grid(0, 0, 4, 2), copies=40), relu("b", "a", x, Grid(0, 2, 1, 1), copies=40))  # b is slower, and has room
+    net = netlist_of((queue("x", x, (0, 1)), queue("y", x, (2,), "output")), ops, (("b", "y"),), COUNT)
+    (epoch,) = run_cost(net).epochs
+    soon, paced = ends_of(epoch), paced_ends(epoch)
+    others = (COUNT - 1) * epoch.interval
+    assert paced[0] == pytest.approx(epoch.begins[0] - epoch.prologue + others + epoch.ops[0].total)
+    assert soon[0] < paced[0] < epoch.cycles - epoch.prologue
+    assert paced[1] == pytest.approx(epoch.cycles - epoch.prologue, rel=0.01)
 
 
 def test_memory_that_others_read_is_not_written_over() -> None:
