@@ -18,6 +18,10 @@ from ttc.passes.tile_to_netlist.sharing import Family, paced, priced
 
 __all__ = ["EFFORTS", "Effort", "EpochRange", "Judge", "Placed", "PackingVerdict", "cut"]
 
+SHOWN = 4
+"""The number of first epochs by whose places cuts into epochs that are alike are compared."""
+KEPT = 2
+"""The number of such cuts, for each number of layers, of which all epochs get places."""
 AT_ONCE = 64
 """The number of ops for which the epochs that begin with them are estimated together."""
 
@@ -53,8 +57,16 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
     bounds = [list(times) for times in zip(*all_bounds(readings, families, effort), strict=True)]
     searches = [_Search(reading, effort, judge, families, times) for reading, times in zip(readings, bounds, strict=True)]
     found = [in_time(search.problem, search.run()) for search in searches]
-    found += [in_time(problem, epochs) for epochs in searches[0].repeated()]
+    for alike in searches[0].repeated():
+        alike.sort(key=lambda epochs: shown(problem, epochs))
+        found += [in_time(problem, epochs) for epochs in alike[:KEPT]]
     return min(found, key=lambda epochs: sum(epoch.cycles for epoch in epochs))
+
+
+def shown(problem: Problem, epochs: Sequence[EpochRange]) -> float:
+    """Return estimated cycles of a run whose epochs are alike: the first ones get places, those behind take as long as the last of them."""
+    first = in_time(problem, list(epochs[:SHOWN]))
+    return sum(epoch.cycles for epoch in first) + first[-1].cycles * (len(epochs) - len(first))
 
 
 def in_time(problem: Problem, epochs: list[EpochRange]) -> list[EpochRange]:
@@ -142,18 +154,14 @@ class _Search:
                 break
         return best[1] or self.from_settled()
 
-    def repeated(self) -> list[list[EpochRange]]:
-        """Return epochs of the best cuts into epochs that are alike, if the ops repeat and several microbatches pass."""
+    def repeated(self) -> Iterator[list[list[EpochRange]]]:
+        """Yield for each number of periods the epochs of the best cuts into epochs that are alike, if ops repeat and microbatches stream."""
         wanted = self.effort.repeats if self.judge is not None and self.problem.input_count > 1 and self.problem.turns == 1 else 0
         period = period_of([node.kind for node in self.problem.nodes]) if wanted else None
-        found: list[list[EpochRange]] = []
-        for windows in repeating(self.times, period, wanted) if period is not None else ():
-            for window in windows:
-                if window not in self.exact:
-                    self.settle(window)
-            if all(window in self.exact for window in windows):
-                found.append(self.epochs(windows))
-        return found
+        for cuts in repeating(self.times, period, wanted) if period is not None else ():
+            for window in (window for windows in cuts for window in windows if window not in self.exact):
+                self.settle(window)
+            yield [self.epochs(windows) for windows in cuts if all(window in self.exact for window in windows)]
 
     def from_settled(self) -> list[EpochRange]:
         """Return the best cuts of epochs that are packed already, or that hold one op."""

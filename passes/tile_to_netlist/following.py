@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from operator import and_, itemgetter
+from operator import itemgetter
 
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Grid
@@ -111,13 +111,13 @@ def following(epochs: Sequence[LyingEpoch], grid: tuple[int, int], rates: Rates)
 
 @record(slots=True)
 class Spot:
-    """Where a rectangle can lie, and when all its cores are free.  lines: its cores in each of its rows, as bits."""
+    """Where a rectangle can lie, and when all its cores are free.  cores: of the grid, row by row, as bits."""
 
     free: float
     row: int
     col: int
     transposed: bool
-    lines: tuple[int, ...]
+    cores: int
 
 
 @record(frozen=False)
@@ -268,15 +268,14 @@ class Cores:
 
         preferred: gives an op's spots, the soonest first, in the order in which they are wanted.
         """
-        taken = [0] * self.grid[0]
+        taken = 0
         found: dict[int, Grid] = {}
         for number in order:
             place = epoch.places[number]
             best = _open(preferred(number, self.spots(place.rows, place.cols, epoch.limits[number].transposed)), taken)
             if best is None:
                 return None
-            for row, line in enumerate(best.lines, best.row):
-                taken[row] |= line
+            taken |= best.cores
             found[number] = Grid(best.row, best.col, place.rows, place.cols, best.transposed)
         return tuple(found[i] for i in range(len(found)))
 
@@ -292,10 +291,11 @@ class Cores:
     def spots_of(self, height: int, width: int, side: bool) -> Iterator[Spot]:
         """Yield where a rectangle of cores can lie.  side: whether the op lies on its side in it."""
         across = range(self.grid[1] - width + 1)
+        shape = sum(((1 << width) - 1) << down * self.grid[1] for down in range(height))
         latest = [[max(line[col : col + width]) for col in across] for line in self.free]
         for row in range(self.grid[0] - height + 1):
             for col, free in enumerate(map(max, zip(*latest[row : row + height], strict=True)) if height > 1 else latest[row]):
-                yield Spot(free, row, col, side, (((1 << width) - 1) << col,) * height)
+                yield Spot(free, row, col, side, shape << row * self.grid[1] + col)
 
     def exchanged(self, epoch: LyingEpoch, places: Sequence[Grid]) -> tuple[Grid, ...]:
         """Return places with those of equal rectangles exchanged, so that the op which begins first has the one that is free first."""
@@ -315,9 +315,9 @@ def extent(place: Grid) -> tuple[int, int]:
     return (place.cols, place.rows) if place.transposed else (place.rows, place.cols)
 
 
-def _open(spots: Iterable[Spot], taken: Sequence[int]) -> Spot | None:
-    """Return the first spot of which no core is taken.  taken: cores in each row of the grid, as bits."""
-    return next((spot for spot in spots if not any(map(and_, taken[spot.row : spot.row + len(spot.lines)], spot.lines))), None)
+def _open(spots: Iterable[Spot], taken: int) -> Spot | None:
+    """Return the first spot of which no core is taken.  taken: cores of the grid, as bits."""
+    return next((spot for spot in spots if not spot.cores & taken), None)
 
 
 def area(place: Grid) -> int:

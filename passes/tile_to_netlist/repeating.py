@@ -31,8 +31,8 @@ def period_of(kinds: Sequence[Hashable]) -> int | None:
     return None
 
 
-def repeating(times: Sequence[Sequence[float]], period: int, wanted: int) -> list[list[Window]]:
-    """Return cuts with small estimated times, as (begin, end) of each epoch: about as many as wanted, shared among numbers of periods.
+def repeating(times: Sequence[Sequence[float]], period: int, wanted: int) -> list[list[list[Window]]]:
+    """Return cuts with small estimated times, as (begin, end) of each epoch: by number of periods, about as many as wanted in all.
 
     Epochs have a number of whole periods, but for the first one, which may be up to half as long again, and what is left at the end.  Of
     cuts at the same ops of the periods the best alone counts.  times: estimated cycles of the epochs that begin with each op, by number of
@@ -40,14 +40,14 @@ def repeating(times: Sequence[Sequence[float]], period: int, wanted: int) -> lis
     """
     count, longest = len(times), max(map(len, times), default=0)
     sizes = range(period, min(longest, count - 1) + 1, period)
-    found: list[list[Window]] = []
+    found: list[list[list[Window]]] = []
     for size in sizes:
         best: dict[int, tuple[float, list[Window]]] = {}
         for first in range(1, min(size + size // 2, longest, count - size) + 1):
             for windows in _windows(count, first, size):
                 entry = _estimated(times, windows), windows
                 best[first % size] = min(best.get(first % size, entry), entry)
-        found += [windows for total, windows in sorted(best.values())[: max(wanted // len(sizes), 1)] if total < inf]
+        found.append([windows for total, windows in sorted(best.values())[: max(wanted // len(sizes), 1)] if total < inf])
     return found
 
 

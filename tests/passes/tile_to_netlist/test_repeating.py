@@ -34,7 +34,9 @@ def epochs_of(count: int, longest: int, cut_at: int | None = None) -> list[list[
 
 
 def test_epochs_have_whole_periods_and_cover_all_ops() -> None:
-    for windows in repeating(epochs_of(23, 12), 5, 40):
+    by_size = repeating(epochs_of(23, 12), 5, 40)
+    assert [bool(cuts) for cuts in by_size] == [True, True]
+    for windows in (windows for cuts in by_size for windows in cuts):
         begins, ends = zip(*windows, strict=True)
         assert begins == (0, *ends[:-1])
         assert ends[-1] == 23
@@ -44,12 +46,12 @@ def test_epochs_have_whole_periods_and_cover_all_ops() -> None:
 
 def test_the_best_place_for_the_cuts_comes_first_for_each_number_of_periods() -> None:
     found = repeating(epochs_of(23, 12, cut_at=3), 5, 2)
-    assert [windows[1][0] % 5 for windows in found] == [3, 3]
-    assert [windows[1][1] - windows[1][0] for windows in found] == [5, 10]
+    assert [[windows[1][0] % 5 for windows in cuts] for cuts in found] == [[3], [3]]
+    assert [[windows[1][1] - windows[1][0] for windows in cuts] for cuts in found] == [[5], [10]]
 
 
 def test_epochs_that_are_impossible_are_in_no_cut() -> None:
     times = epochs_of(23, 12)
     times[3][4] = INF  # of the five ops from the fourth on
-    assert all((3, 8) not in windows for windows in repeating(times, 5, 100))
-    assert repeating([[INF] * 12 for _ in range(23)], 5, 4) == []
+    assert all((3, 8) not in windows for cuts in repeating(times, 5, 100) for windows in cuts)
+    assert repeating([[INF] * 12 for _ in range(23)], 5, 4) == [[], []]
