@@ -155,7 +155,7 @@ class _Search:
         return best[1] or self.from_settled()
 
     def repeated(self) -> Iterator[list[list[EpochRange]]]:
-        """Yield for each number of periods the epochs of the best cuts into epochs that are alike, if ops repeat and microbatches stream."""
+        """Yield for each number of periods the best cuts into epochs that are alike, if ops repeat and microbatches stream."""
         wanted = self.effort.repeats if self.judge is not None and self.problem.input_count > 1 and self.problem.turns == 1 else 0
         period = period_of([node.kind for node in self.problem.nodes]) if wanted else None
         for cuts in repeating(self.times, period, wanted) if period is not None else ():
