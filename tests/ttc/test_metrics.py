@@ -78,7 +78,7 @@ def test_memory_of_states_and_runs() -> None:
 def test_waits_for_queues_are_stalls(small_onnx: Path) -> None:
     session = ttc.Executor(ttc.compile(small_onnx, target="host", batch=2)).session
     with ttc.metrics.scope("stall") as m:
-        late = threading.Timer(0.05, lambda: (session.push("forward", X), session.run("forward")))
+        late = threading.Timer(0.5, lambda: (session.push("forward", X), session.run("forward")))
         late.start()
         session.pop("forward", timeout=20)
         late.join()
