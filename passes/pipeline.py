@@ -39,6 +39,7 @@ from ttc.passes.nn.inline_branches import InlineBranches
 from ttc.passes.nn.join_transposes import JoinTransposes
 from ttc.passes.nn.keep_sources import KeepSources
 from ttc.passes.nn.look_up_whole import LookUpWhole
+from ttc.passes.nn.lower_attention import LowerAttention
 from ttc.passes.nn.lower_batch_norm import LowerBatchNorm
 from ttc.passes.nn.lower_fft import LowerFft
 from ttc.passes.nn.lower_pool import LowerPool
@@ -52,6 +53,7 @@ from ttc.passes.nn.recognize_rms_norm import RecognizeRmsNorm
 from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
+from ttc.passes.nn.train_attention import TrainAttention
 from ttc.passes.nn_to_tile.block_rows import BlockRows
 from ttc.passes.nn_to_tile.divide_tensors import DivideTensors
 from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
@@ -161,7 +163,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
         wanted.dram_placement, queue_rules, static_ports=target.kernels == "buda"
     )  # a Buda host fills its queues at any time
     return {
-        "nn": [*_nn_stage(target, wanted.passes_on_gradients()), *wanted.passes_on_stashes()],
+        "nn": [*_nn_stage(target, wanted.passes_on_gradients(), wanted.precision), *wanted.passes_on_stashes()],
         "tile": [
             *(
                 NoteIndependent(),
@@ -191,9 +193,9 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
     }
 
 
-def gradient_steps(*gradients: Pass) -> list[Pass]:
+def gradient_steps(*gradients: Pass, precision: str = "float32") -> list[Pass]:
     """Return the passes that make gradients, after those that do not compute with values: gradients are those of the parameters
-    themselves.
+    themselves.  precision: at which a CPU multiplies.
     """
     return [
         Canonicalize(),
@@ -202,17 +204,19 @@ def gradient_steps(*gradients: Pass) -> list[Pass]:
         FoldShapes(),
         FoldTranspose(),
         *RECOGNITION,
+        TrainAttention(precision),
         *gradients,
     ]
 
 
-def _nn_stage(target: Target, gradients: Sequence[Pass]) -> list[Pass]:
+def _nn_stage(target: Target, gradients: Sequence[Pass], precision: str) -> list[Pass]:
     """Passes on nn ops: constants, patterns, layouts.  A host has kernels of whole recurrent layers."""
     steps: list[Pass] = [] if target.is_host else [LowerRecurrent()]
     products: list[Pass] = [] if target.is_host else [PatchProduct()]
     return [
         KeepSources(),
-        *(gradient_steps(*gradients) if gradients else []),
+        *(gradient_steps(*gradients, precision=precision) if gradients else []),
+        LowerAttention(precision),
         DropStopGradients(),
         ExposeProbes(),
         Canonicalize(),

@@ -136,21 +136,36 @@ def _is_float(value: SSAValue) -> bool:
 
 
 _SOFTMAXES = frozenset({"tile.softmax", "tile.log_softmax"})
+_TRAINING, _GRADIENT = "tile.attention_training", "tile.attention_gradient"
+_SUMS = 4
+"""The number of the operand of attention's gradient that holds logarithms of sums."""
+
+
+def mask_of(op: TileOp) -> SSAValue | None:
+    """Return the mask of an attention, in training too, or of its gradient; None for other ops and where there is none."""
+    return op.named_operands()[-1] if isinstance(op, AttentionOp) or op.name in (_TRAINING, _GRADIENT) else None
 
 
 @record
 class Guard:
-    """The values that a block format would spoil: -inf or a number near it erases the 15 numbers that share its exponent."""
+    """The values that a block format would spoil, where -inf or a number near it erases the 15 numbers that share its exponent; and sums.
+
+    Args:
+        masks: of attentions.  scores: operands of softmaxes.
+        sums: logarithms of sums of scores, whose errors are those of all probabilities of a row: no other format holds them.
+    """
 
     masks: set[SSAValue]
     scores: set[SSAValue]
+    sums: set[SSAValue]
 
     @staticmethod
     def of(function: func.FuncOp) -> Guard:
-        """Return the masks of attentions and operands of softmaxes, with what they are computed from by elementwise ops and views."""
+        """Return masks of attentions, operands of softmaxes, and sums, with what they are computed from by elementwise ops and views."""
         ops = list(function.body.block.ops)
-        masks = [op.mask for op in ops if isinstance(op, AttentionOp) and op.mask is not None]
-        return Guard(_behind(masks), _behind([op.operands[0] for op in ops if op.name in _SOFTMAXES]))
+        masks = [mask for op in ops if isinstance(op, TileOp) and (mask := mask_of(op)) is not None]
+        sums = [op.results[1] for op in ops if op.name == _TRAINING] + [op.operands[_SUMS] for op in ops if op.name == _GRADIENT]
+        return Guard(_behind(masks), _behind([op.operands[0] for op in ops if op.name in _SOFTMAXES]), _behind(sums))
 
     def refuses(self, value: SSAValue, format_: str, rule: PrecisionRule) -> str | None:
         """Return what the format would spoil, where a rule of a level of mixed precision is passed over.
@@ -181,7 +196,7 @@ def _behind(values: Iterable[SSAValue]) -> set[SSAValue]:
 
 def _assign_results(op: TileOp, format_: str, rule: PrecisionRule, guard: Guard, found: Assignment) -> None:
     for value in op.results:
-        if not _is_float(value):
+        if not _is_float(value) or value in guard.sums:
             continue
         refusal = guard.refuses(value, format_, rule)
         if refusal is not None:

@@ -64,8 +64,9 @@ ELEMENTWISE = {name for name, kind in nn_ops().items() if getattr(kind, "ELEMENT
 
 
 def lowered() -> set[str]:
-    """The nn ops that their kind does not lower: those of more than an element without a twin, and five that have more to do."""
-    return {name for name in NN if rule_of_kind(nn_ops()[name]) is None} | {"cast", "gather", "identity", "quantize", "shift_left"}
+    """The nn ops that their kind does not lower: those of more than an element without a twin, and six that have more to do."""
+    others = {"attention_training", "cast", "gather", "identity", "quantize", "shift_left"}
+    return {name for name in NN if rule_of_kind(nn_ops()[name]) is None} | others
 
 
 def on_devices() -> set[str]:

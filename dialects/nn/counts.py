@@ -59,6 +59,11 @@ def attention(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mappin
     return 2 * abs(operands[1][-2]) * (elements(operands[0]) + elements(results[0]))
 
 
+def attention_gradient(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[str, Any]) -> int:
+    """Count the products of q[..., n, d] and dy[..., n, e] with all keys: scores again, their cotangents, and those of q, k and v."""
+    return 2 * abs(operands[1][-2]) * (3 * elements(results[0]) + 2 * elements(operands[5]))
+
+
 def recurrent(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[str, Any]) -> int:
     """Count the products of inputs and of states in all steps of x[t, n, i]."""
     return 2 * elements(operands[0][:2]) * (elements(operands[1]) + elements(operands[2]))
@@ -101,7 +106,8 @@ COUNTS.add_all(
         "conv2d": convolution,
         "deform_conv": convolution,
         "conv_transpose2d": transposed_convolution,
-        "attention": attention,
+        **dict.fromkeys(("attention", "attention_training"), attention),
+        "attention_gradient": attention_gradient,
         **dict.fromkeys(("rnn", "gru", "lstm"), recurrent),
         **dict.fromkeys(("max_pool2d", "avg_pool2d"), pool),
         **dict.fromkeys(("det", "solve", "cholesky", "qr", "lu", "svd", "eigh"), factorization),

@@ -14,7 +14,8 @@ from ttc.dialects.nn.base import NNOp
 _TOTAL = frozenset(
     f"nn.{name}"
     for name in (
-        *("conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "matmul", "attention", "rotary_embedding"),
+        *("conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "matmul", "rotary_embedding"),
+        *("attention", "attention_training", "attention_gradient"),
         *("batch_norm", "layer_norm", "rms_norm", "softmax", "log_softmax", "quantize", "dequantize"),
         *("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin", "cumsum", "cumprod", "topk"),
         *("slice", "concat", "split", "pad", "reshape", "transpose", "expand", "repeat", "shape", "fft", "irfft"),

@@ -35,7 +35,7 @@ class AssignFormats(Pass):
     Integers and truth values stay as they are.  So do parameters that are trained, the states of their optimizer, updates and losses;
     caches of generation, which are written in place, and its logits;
     one-element literals, which are part of the op that reads them; and masks of an attention, whose most negative number another format
-    may round to -inf.  Scores of a softmax stay out of formats that share
+    may round to -inf, and the logarithms of its sums.  Scores of a softmax stay out of formats that share
     exponents or have small ones: there, that number would erase its neighbours, or become one that an exponential does not bring to zero.
 
     Args:
@@ -72,7 +72,7 @@ class AssignFormats(Pass):
 
 def _assign(function: func.FuncOp, format_: str, rewriter: Rewriter, wide: frozenset[str]) -> None:
     guard = Guard.of(function)
-    kept = dict.fromkeys(guard.masks, "a mask")
+    kept = dict.fromkeys(guard.masks, "a mask") | dict.fromkeys(guard.sums, "logarithms of sums of an attention")
     if wide:
         kept |= dict.fromkeys(_trained(function, wide), "of the loss, an update or a cache")
     if not holds_scores(format_):

@@ -40,6 +40,23 @@ def attention(op: BatchedOp) -> Carriage | None:
     return op.all_beside(BatchAxis(place, at.runs)) if place < rank - 2 else None
 
 
+@BATCHING.rule("attention_training", "attention_gradient")
+def attention_in_training(op: BatchedOp) -> Carriage | None:
+    """Samples are whole matrices; sums of rows have the same dimensions in front, but one less behind."""
+    rank, (index, at) = op.result.rank, op.first
+    ranks = [op.rank(i) + (i == _SUMS and len(op.results) > 2) for i in range(len(op.operands))]
+    place = rank - ranks[index] + at.axis
+    if place >= rank - 2:
+        return None
+    found = [BatchAxis(place - rank + have, at.runs) for have in ranks]
+    kept = (x if op.size_of(i, x.axis) != 1 else None for i, x in enumerate(found))
+    return Carriage(tuple(kept), (BatchAxis(place, at.runs),) * len(op.results))
+
+
+_SUMS = 4
+"""The number of the operand of attention's gradient that holds a number for each row."""
+
+
 @BATCHING.rule("det", "cholesky", "qr", "lu", "svd", "eigh")
 def one_matrix(op: BatchedOp) -> Carriage | None:
     """Samples are whole matrices; all results have the dimensions in front of these."""

@@ -156,6 +156,7 @@ FACTS: RuleTable[Fact] = RuleTable(
     "fact",
     "ttc.dialects.tile.facts",
     {
+        "attention": "attention_training attention_gradient",
         "conv": "conv2d conv_transpose2d",
         "coupling": "couple_probabilities",
         "eltwise": "map cast yield",

@@ -138,3 +138,23 @@ def test_masks_that_are_given_stay_as_they_are() -> None:
     (attention,) = outcome.ops("tile.attention")
     assert [tile_of(x).format for x in attention.operands] == ["Bfp8_b", "Bfp8_b", "Bfp8_b", "Float32"]
     assert [remark.message for remark in outcome.report.remarks] == ["stays in Float32: a mask"]
+
+
+def test_sums_of_attention_stay_as_they_are() -> None:
+    outcome = apply(
+        AssignFormats("Float16_b"),
+        """(%q: Float32[1, 3, 4], %s: Float32[3, 1])
+        %y, %t = tile.attention_training(%q, %q, %q, _) {scale = 1.0, zero_masked = false}
+          : (Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4]) -> (Float32[1, 3, 4], Float32[1, 3])
+        %u = tile.reshape(%s) {shape = [1, 3]} : (Float32[3, 1]) -> Float32[1, 3]
+        %a, %b, %c = tile.attention_gradient(%q, %q, %q, %y, %u, %q, _) {scale = 1.0}
+          : (Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3], Float32[1, 3, 4])
+          -> (Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4])
+        return %a, %b, %c, %t : Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3, 4], Float32[1, 3]""",
+        "host",
+        tolerance=0.1,
+    )
+    (forward,), (gradient,) = outcome.ops("tile.attention_training"), outcome.ops("tile.attention_gradient")
+    assert [tile_of(x).format for x in forward.results] == ["Float16_b", "Float32"]
+    assert [tile_of(x).format for x in gradient.operands] == ["Float16_b"] * 4 + ["Float32", "Float16_b"]
+    assert {remark.message for remark in outcome.report.remarks} == {"stays in Float32: logarithms of sums of an attention"}

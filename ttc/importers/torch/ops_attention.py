@@ -27,16 +27,24 @@ def attention(
     """Return softmax(q k^T scale + mask) v; a mask of truth values keeps where it is true; causal: keys up to the query's own place."""
     if enable_gqa:
         key, value = (shared_heads(b, x, b.shape(query)[-3]) for x in (key, value))
-    if is_causal:
-        mask = _causal(b, query, key)
-    elif mask is not None:
-        mask = additive(b, mask, b.dtype(query))
-    factor = 1 / sqrt(b.shape(query)[-1]) if scale is None else scale
+    mask, factor = mask_of(b, query, key, mask, is_causal), factor_of(b, query, scale)
     if dropout:
         scores = b.nn("mul", b.nn("matmul", query, key, None, transpose_a=False, transpose_b=True), b.scalar(factor, query))
         shares = b.nn("softmax", scores if mask is None else b.nn("add", scores, mask), axis=-1)
         return b.nn("matmul", b.dropout(shares, dropout), value, None, transpose_a=False, transpose_b=False)
-    return b.nn("attention", query, key, value, mask, scale=float(factor), zero_masked=True)
+    return b.nn("attention", query, key, value, mask, scale=factor, zero_masked=True)
+
+
+def factor_of(b: TorchBuilder, query: SSAValue, scale: float | None) -> float:
+    """Return the factor of the scores: 1 / sqrt(d) where none is given."""
+    return 1 / sqrt(b.shape(query)[-1]) if scale is None else float(scale)
+
+
+def mask_of(b: TorchBuilder, query: SSAValue, key: SSAValue, mask: SSAValue | None, is_causal: bool) -> SSAValue | None:
+    """Return what is added to the scores, in the dtype of the queries; None for nothing."""
+    if is_causal:
+        return _causal(b, query, key)
+    return None if mask is None else additive(b, mask, b.dtype(query))
 
 
 def shared_heads(b: TorchBuilder, x: SSAValue, heads: int) -> SSAValue:

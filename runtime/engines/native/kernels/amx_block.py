@@ -17,18 +17,31 @@ _PANEL_ROW_BYTES = 2 * ROW_BYTES
 _SUMS, _LEFT, _RIGHT = ((0, 1), (2, 3)), (4, 5), (6, 7)
 
 
-def emit_tile_block(f: Writer, tiles: Tiles, left: tuple[Value, Value], panel: Value, channels: Value, target: tuple[Value, Value]) -> None:
-    """Emit target[SIZE, SIZE] = left[SIZE, channels] times a panel.
+def emit_tile_block(
+    f: Writer,
+    tiles: Tiles,
+    left: tuple[Value, Value],
+    panel: Value,
+    channels: Value,
+    target: tuple[Value, Value],
+    *,
+    add: bool = False,
+) -> None:
+    """Emit target[SIZE, SIZE] = left[SIZE, channels] times a panel; add: plus what it was.
 
     Args:
         left, target: address of the first row, and bytes from row to row; rows of bfloat16, and of float32.
         panel: address of it: for each pair of channels, SIZE pairs of bfloat16.
         channels: a multiple of SIZE.
     """
-    for row in _SUMS:
-        for tile in row:
-            tiles.zero(tile)
     (start, stride), (place, place_stride) = left, target
+    places = [[f.at(f.at(place, place_stride * (i * ROWS), "i8"), j * ROW_BYTES, "i8") for j in range(2)] for i in range(2)]
+    for row, row_places in zip(_SUMS, places, strict=True):
+        for tile, at in zip(row, row_places, strict=True):
+            if add:
+                tiles.load(tile, at, place_stride)
+            else:
+                tiles.zero(tile)
     width = f.constant(_PANEL_ROW_BYTES, "i64")
     with f.loop(0, channels, SIZE) as channel:
         a, b = f.at(start, channel * 2, "i8"), f.at(panel, channel * (_PANEL_ROW_BYTES // 2), "i8")
@@ -38,6 +51,6 @@ def emit_tile_block(f: Writer, tiles: Tiles, left: tuple[Value, Value], panel: V
         for sums, i in zip(_SUMS, _LEFT, strict=True):
             for total, j in zip(sums, _RIGHT, strict=True):
                 tiles.dot(total, i, j)
-    for i, sums in enumerate(_SUMS):
-        for j, tile in enumerate(sums):
-            tiles.store(tile, f.at(f.at(place, place_stride * (i * ROWS), "i8"), j * ROW_BYTES, "i8"), place_stride)
+    for row, row_places in zip(_SUMS, places, strict=True):
+        for tile, at in zip(row, row_places, strict=True):
+            tiles.store(tile, at, place_stride)

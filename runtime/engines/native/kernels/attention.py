@@ -14,7 +14,7 @@ exponentials; a row whose scores are all -inf has the sum 0, and is NaN or, with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import Storage
@@ -53,6 +53,8 @@ class Attention(JobKernel):
         batch: dimensions of the batch.
         multiplier: how elements are multiplied; bf16 needs an even depth, but for tiles.
         tiles: whether products are those of AMX; blocks have `amx_block.SIZE` rows and columns, and the multiplier is bf16.
+        gives_sums: whether ln sum exp(scores) of each row is written, too, as float32 [..., rows, 1]; with `zero_masked`, 0 where all
+            scores are -inf.
 
     Tasks: (element of the batch, chunk of rows), the latter faster.  Words: `names`; strides in bytes, the last dimension of each tensor
     is dense, `key_block` a multiple of the columns of `scores`, `at_*` offsets into scratch memory (`places`).
@@ -69,11 +71,12 @@ class Attention(JobKernel):
     batch: int = 0
     multiplier: Multiplier = "f32"
     tiles: bool = False
+    gives_sums: bool = False
 
     @property
     def tensors(self) -> tuple[str, ...]:
         """The names of what a job reads and writes."""
-        return ("q", "k", "v", "y") if self.mask is None else ("q", "k", "v", "y", "mask")
+        return ("q", "k", "v", "y", *(["mask"] if self.mask is not None else []), *(["log_sums"] if self.gives_sums else []))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,6 +167,8 @@ class _Attend:
                 self._pack(bases, key, count)
                 with f.loop(first, last, self.spec.group) as row:
                     self._group(bases, (first, row, f.smaller(last - row, self.spec.group)), key, count)
+            if self.spec.gives_sums:
+                self._give_sums(bases["log_sums"], first, last)
 
     def _seen(self, mask: Value, first: Value, last: Value) -> Value:
         """Return how many keys there are up to the last vector that the mask does not keep from all rows of a task; at least one."""
@@ -372,3 +377,11 @@ class _Attend:
         f.store(whole, place)
         safe = f.select(whole.equals(0.0), 1.0, whole) if self.spec.zero_masked else whole
         f.store(1.0 / safe, f.at(self.share, state, "f32"))
+
+    def _give_sums(self, target: Value, first: Value, last: Value) -> None:
+        """Write ln sum exp of the scores of all rows of a task."""
+        f = self.f
+        with f.loop(0, last - first) as state:
+            top, total = (f.load(f.at(place, state, "f32"), "f32") for place in (self.top, self.total))
+            found = f.select(total.equals(0.0), 0.0 if self.spec.zero_masked else nan, top + f.log(total))
+            f.store(found, f.at(target, (first + state) * self.words["log_sums_row"], "i8"))

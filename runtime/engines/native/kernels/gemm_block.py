@@ -119,6 +119,7 @@ class Operands:
         ahead: what is fetched meanwhile.
         span: products that are added up one after the other at most, but for a tap's.
         zeros: address of a row of zeros: a tap at which all rows are that one is passed over.
+        step: float32 from one channel of a row to the next, an i64; None: they lie one after the other.  For `emit_block` alone.
     """
 
     rows: Callable[[Value], Sequence[Value]]
@@ -128,6 +129,7 @@ class Operands:
     ahead: Ahead | None = None
     span: int = SPAN
     zeros: Value | None = None
+    step: Value | None = None
 
     def depth_at(self, f: Writer, rows: Sequence[Value]) -> Value:
         """Return the channels that are multiplied at a tap, given the rows there."""
@@ -163,7 +165,8 @@ def emit_block(f: Writer, block: Block, count: int, operands: Operands, multipli
     with f.loop(0, operands.taps) as tap:
         rows = operands.rows(tap)
         with f.loop(0, operands.depth) as k:
-            _step(f, sums, rows, k, panel.get(), multiplier)
+            place = k if operands.step is None else k * operands.step
+            _step(f, sums, rows, place, panel.get(), multiplier)
             panel.set(f.at(panel.get(), block.columns, "f32"))
     return [[variable.get() for variable in row] for row in sums]
 
@@ -240,7 +243,7 @@ def _each(sums: list[list[LocalVariable]], places: list[list[Value]], act: Calla
 
 
 def _step(f: Writer, sums: list[list[LocalVariable]], rows: Sequence[Value], k: Value, panel: Value, multiplier: Multiplier) -> None:
-    """One channel, or pair of channels."""
+    """One channel, or pair of channels, at place k of each row."""
     lanes = sums[0][0].type.lanes
     dtype = "f32" if multiplier == "f32" else "u32"
     right = [f.load(f.at(panel, v * lanes, dtype), dtype, lanes) for v in range(len(sums[0]))]

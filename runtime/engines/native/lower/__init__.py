@@ -16,6 +16,7 @@ LOWERINGS: RuleTable[Lower] = RuleTable(
     "native lowering",
     __name__,
     {
+        "attention": "attention_training",
         "conv": "conv2d conv_transpose2d",
         "coupling": "couple_probabilities",
         "eltwise": "map cast",

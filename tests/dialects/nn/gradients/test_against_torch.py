@@ -149,6 +149,12 @@ IMAGES: list[Case] = [
         {"scale": 0.5, "zero_masked": True},
         lambda q, k, v, m: F.scaled_dot_product_attention(q, k.expand(2, 2, 5, 4), v.expand(2, 2, 5, 6), m, scale=0.5),
     ),
+    (
+        "nn.attention_training",
+        [(2, 2, 3, 4), (2, 1, 5, 4), (2, 1, 5, 6), np.where(np.arange(15).reshape(3, 5) % 4 < 2, 0.0, -np.inf)],
+        {"scale": 0.5, "zero_masked": True},
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k.expand(2, 2, 5, 4), v.expand(2, 2, 5, 6), m, scale=0.5),
+    ),
 ]  # fmt: skip
 
 

@@ -108,6 +108,14 @@ def products() -> Iterator[Graph]:
             yield graph_of("attention", [(2, 3, n, 5), (2, 3, 13, 5), (2, 3, 13, 7)], scaled, format)
         yield graph_of("attention", [(2, n, 16), (2, n, 16), (2, n, 16), (n, n)], {"scale": 0.25, "zero_masked": True})
         yield graph_of("attention", [(n, 4), (n, 4), (3, n, 5), (3, 1, n)], scaled)
+        yield graph_of("attention_training", [(2, n, 5), (2, 13, 5), (2, 13, 7), (n, 13)], {"scale": 0.5, "zero_masked": True})
+        for format in FLOATS:
+            rows = [(2, 3, n, 5), (2, 3, 13, 5), (2, 3, 13, 7), (2, 3, n, 7), (2, 3, n), (2, 3, n, 7)]
+            yield graph_of("attention_gradient", rows, {"scale": 0.5}, [*[format] * 4, "Float32", format])
+        yield graph_of("attention_gradient", [(2, n, 16)] * 4 + [(2, n), (2, n, 16), (n, n)], {"scale": 0.25})
+    rows = [(2, 70, 40), (2, 45, 40), (2, 45, 33), (2, 70, 33), (2, 70), (2, 70, 33), (70, 45)]
+    narrow = [*["Float16_b"] * 4, "Float32", "Float16_b", "Float16_b"]
+    yield graph_of("attention_gradient", rows, {"scale": 0.25}, narrow, precision="bfloat16")
     yield graph_of("attention", [(1, 2, 67, 8), (1, 1, 301, 8), (1, 1, 301, 8)], {"scale": 1, "zero_masked": False})
     yield graph_of("matmul", [(67, 301), (301, 131), (131,)], plain)
 

@@ -21,3 +21,4 @@ NODE_RULES.refuse("sampling at computed places is not exported", "grid_sample", 
 NODE_RULES.refuse("Fourier transforms are exported as products; this one is too large for that", "fft", "irfft")
 NODE_RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
 NODE_RULES.refuse("a value that is shown is an output", "probe")
+NODE_RULES.refuse("attention in training is written out before", "attention_training", "attention_gradient")

@@ -21,3 +21,4 @@ HLO_RULES.refuse("sampling at computed places is not exported", "grid_sample", "
 HLO_RULES.refuse("Fourier transforms are exported as products; this one is too large for that", "fft", "irfft")
 HLO_RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
 HLO_RULES.refuse("a value that is shown is an output", "probe")
+HLO_RULES.refuse("attention in training is written out before", "attention_training", "attention_gradient")

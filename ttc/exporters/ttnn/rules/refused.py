@@ -22,3 +22,4 @@ RULES.refuse("elements at computed places are the host's", "topk", "reverse_sequ
 RULES.refuse("transforms are cut into products before; what is left has no kernel", "fft", "irfft")
 RULES.refuse("a value that is shown is an output", "probe")
 RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
+RULES.refuse("attention in training is written out before", "attention_training", "attention_gradient")

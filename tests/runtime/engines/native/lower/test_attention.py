@@ -295,3 +295,26 @@ def test_nothing_is_read_behind_operands(level: str, shape: tuple[int, int, int,
     found = case((2,), *shape, mask=normal(rows, keys))
     q, k, v, mask = (fenced(x) for x in found.operands)
     Case(q, k, v, mask, options={"level": level}).check()
+
+
+@pytest.mark.parametrize("zero_masked", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [*({"level": level} for level in LEVELS), {"tiles": True, "precision": "bfloat16"}],
+    ids=lambda options: str([*options.values()]),
+)
+@pytest.mark.parametrize(("rows", "keys"), [(5, 17), (60, 300)])
+def test_sums_beside_the_result(rows: int, keys: int, options: dict[str, str | bool], zero_masked: bool) -> None:
+    mask = rounded(normal(rows, keys))
+    mask[1], mask[2, : keys - 1] = -np.inf, -np.inf
+    format = "Float16_b" if "precision" in options else "Float32"
+    operands = [rounded(normal(2, n, 16)) for n in (rows, keys, keys)] + [mask]
+    attrs = {"scale": 0.25, "zero_masked": zero_masked}
+    types = (TensorType((2, rows, 16), format), TensorType((2, rows), "Float32"))
+    works = [Work("tile.attention_training", (0, 1, 2, 3), attrs, types), Work("tile.relayout", (5,), {}, (types[1],))]
+    found = ran(works, [Given(x, format) for x in operands], **options)  # pyright: ignore[reportArgumentType]
+    assert not found.refusals
+    with np.errstate(all="ignore"):
+        _, expected = kernel("tile.attention_training")(*(x.astype(np.float64) for x in operands), **attrs)
+    np.testing.assert_allclose(found.native, expected, rtol=3e-6, atol=3e-6)
+    assert (np.isnan(found.native[:, 1]) != zero_masked).all()
