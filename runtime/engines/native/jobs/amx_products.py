@@ -112,7 +112,7 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
     left = left.expanded((*shape[:-1], left.shape[-1]))
     words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
     sizes = _sizes(panels, rows, prod(batch))
-    cut = cut_dense(sizes, _TASK_FLOPS)
+    cut = cut_dense(sizes, _TASK_FLOPS, gathers=parts == 1)
     runs = runs_of(sizes, cut)
     kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch), bool(runs))
     gathered, waiting = cut.height if parts == 1 else 0, cut.height * runs.get("span", 0)

@@ -18,8 +18,8 @@ _NEAR_BYTES = 1 << 20
 """The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
 _CHUNK_PANELS = 3
 """The panels that a thread takes at a time for each block of rows that come in runs, so that these are read seldom."""
-_SCRATCH_BYTES = 1 << 20
-"""The most bytes of the gathered rows of a group, except for the smallest group."""
+_SCRATCH_BYTES, _DENSE_SCRATCH_BYTES = 1 << 20, 1 << 22
+"""The most bytes of the gathered rows of a group, except for the smallest group; the latter of dense rows, of which few are gathered."""
 _RUN_BYTES, _WAITING_BYTES = 5 << 17, 1 << 19
 """The most bytes of a run of channels of the dense rows of a group, and of the sums that wait for the next run: both stay in the
 second-level cache.
@@ -85,9 +85,14 @@ def cut_rows(sizes: Sizes, least_flops: int, least_panels: int) -> TileCut:
     return _cut(sizes, height, wanted, least_panels)
 
 
-def cut_dense(sizes: Sizes, least_flops: int) -> TileCut:
-    """Cut a product of dense rows, whose channels may come in runs.  least_flops: of a task, if there are several."""
+def cut_dense(sizes: Sizes, least_flops: int, gathers: bool) -> TileCut:
+    """Cut a product of dense rows, whose channels may come in runs.
+
+    least_flops: of a task, if there are several.  gathers: whether rows of a group may be gathered.
+    """
     most = USUAL_GROUP if sizes.is_near else GROUP
+    if gathers:
+        most = max(BLOCK, min(most, _DENSE_SCRATCH_BYTES // sizes.block_bytes * BLOCK))
     height = -(-sizes.rows // -(-sizes.rows // most))
     return _cut(sizes, -(-height // BLOCK) * BLOCK, sizes.wanted_tasks(least_flops), 1)
 

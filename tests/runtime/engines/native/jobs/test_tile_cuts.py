@@ -45,8 +45,14 @@ def test_elements_of_a_batch_share_the_tasks() -> None:
 
 @pytest.mark.parametrize(("rows", "height"), [(20, 32), (197, 224), (256, 256), (257, 160), (1024, 256)])
 def test_far_panels_meet_as_many_dense_rows_as_fit_a_group(rows: int, height: int) -> None:
-    assert cut_dense(replace(FAR, rows=rows), FLOPS).height == height <= GROUP
-    assert cut_dense(replace(NEAR, rows=rows), FLOPS).height <= min(height, USUAL_GROUP)
+    assert cut_dense(replace(FAR, rows=rows), FLOPS, gathers=True).height == height <= GROUP
+    assert cut_dense(replace(NEAR, rows=rows), FLOPS, gathers=True).height <= min(height, USUAL_GROUP)
+
+
+def test_groups_of_long_rows_are_low_where_rows_may_be_gathered() -> None:
+    long = replace(FAR, block_bytes=3 << 20)
+    assert cut_dense(long, FLOPS, gathers=True).height == BLOCK
+    assert cut_dense(long, FLOPS, gathers=False).height == GROUP
 
 
 def test_long_rows_come_in_runs_of_channels() -> None:
