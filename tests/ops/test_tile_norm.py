@@ -47,3 +47,17 @@ def test_attention(rng: np.random.Generator) -> None:
     masked = np.full((5,), -np.inf, np.float32)
     check_op(AttentionOp, [q, k, v, masked], {"scale": 0.5, "zero_masked": True}, np.zeros_like(y))
     check_error(AttentionOp, [(3, 4, 8), (3, 5, 7), (3, 5, 6), None], {"scale": 1.0, "zero_masked": False}, "E0401")
+
+
+def test_attention_in_training(rng: np.random.Generator) -> None:
+    q, k, v, dy = (rng.standard_normal(s).astype(np.float32) for s in ((2, 4, 8), (2, 5, 8), (2, 5, 6), (2, 4, 6)))
+    mask = rng.standard_normal((4, 5)).astype(np.float32)
+    scores = q @ np.swapaxes(k, -1, -2) * 0.5 + mask
+    p, log_sums = softmax(scores), np.log(np.exp(scores).sum(axis=-1))
+    for result, expected in enumerate((p @ v, log_sums)):
+        given = {"scale": 0.5, "zero_masked": False}
+        check_op(twin("attention_training"), [q, k, v, mask], given, expected, 1e-5, result=result)
+    r = p * (dy @ np.swapaxes(v, -1, -2) - (dy * (p @ v)).sum(axis=-1, keepdims=True))
+    gradients = (r @ k * 0.5, np.swapaxes(r, -1, -2) @ q * 0.5, np.swapaxes(p, -1, -2) @ dy)
+    for result, expected in enumerate(gradients):
+        check_op(twin("attention_gradient"), [q, k, v, p @ v, log_sums, dy, mask], {"scale": 0.5}, expected, 1e-5, result=result)

@@ -23,16 +23,21 @@ from ttc.dialects.tile.base import Tile, TileOp, dialect, tile_type
 
 
 def run_op(
-    kind: type[TileOp], arrays: Sequence[NDArray | None], attrs: dict[str, Any], format: str | None = None, fold: int | None = None
+    kind: type[TileOp],
+    arrays: Sequence[NDArray | None],
+    attrs: dict[str, Any],
+    format: str | None = None,
+    fold: int | None = None,
+    result: int = 0,
 ) -> NDArray:
-    """The result of one op on tiles of 32 x 32, through verification, a text round trip and the interpreter."""
+    """A result of one op on tiles of 32 x 32, through verification, a text round trip and the interpreter."""
     types = [None if x is None else tile_type(Tile((), format_of(x.dtype).name, (32, 32)).shaped(x.shape)) for x in arrays]
     function = make_function("main", [(Port(f"x{i}"), t) for i, t in enumerate(types) if t is not None])
     arguments = iter(function.body.block.args)
     operands = [None if t is None else next(arguments) for t in types]
     op = kind.build(*operands, location=named_location("/node"), format=format, fold=fold, **attrs)
     function.body.block.add_op(op)
-    finish_function(function, [(Port("y"), op.results[0])])
+    finish_function(function, [(Port("y"), op.results[result])])
     module = builtin.ModuleOp([function])
     verify(module)
     text = print_op(module)
@@ -52,9 +57,10 @@ def check_op(
     expected: NDArray,
     tolerance: float = 0.0,
     format: str | None = None,
+    result: int = 0,
 ) -> None:
-    """The op's result equals `expected` in shape, dtype and values, max abs difference at most `tolerance`; NaN equals NaN."""
-    found = run_op(kind, arrays, attrs, format)
+    """A result of the op equals `expected` in shape, dtype and values, max abs difference at most `tolerance`; NaN equals NaN."""
+    found = run_op(kind, arrays, attrs, format, result=result)
     assert found.shape == expected.shape
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=0, atol=tolerance)
