@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import View, dense
@@ -34,9 +33,6 @@ from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitR
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.tile_product import BLOCK, USUAL_GROUP
-
-if TYPE_CHECKING:
-    pass
 
 _TASK_FLOPS = 2_000_000
 """The least FLOPs of a task, if there are several."""

@@ -23,11 +23,10 @@ from ttc.runtime.engines.native.kernels.amx_block import SIZE, emit_tile_block
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
+from ttc.runtime.engines.native.kernels.vectors import vectors_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ttc.runtime.engines.native.ir.tiles import Tiles
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
@@ -177,22 +176,13 @@ class _Attend:
         seen, zero, one = f.variable(f.constant(1, "i64")), f.constant(0.0, "f32", self.lanes), f.constant(1.0, "f32", self.lanes)
         with f.loop(first, last) as row:
             line = f.at(mask, row * self.words["mask_row"], "i8")
-            for key, inside in self._vectors(all_keys):
+            for key, inside in vectors_of(f, all_keys, self.lanes):
                 found = f.read(f.at(line, key, storage), storage, self.lanes, inside)
                 count = f.select(found.equals(low), zero, one)
                 count = count if inside is None else f.select(inside, count, zero)
                 end = f.select(f.folded("larger", count).equals(0.0), seen.get(), key + self.lanes)
                 seen.set(f.larger(seen.get(), end))
         return f.smaller(seen.get(), all_keys)
-
-    def _vectors(self, count: Value) -> Iterator[tuple[Value, Value | None]]:
-        """Yield all whole vectors of so many elements, in a loop, and then the lanes that are left, with their mask."""
-        f = self.f
-        whole = count // self.lanes * self.lanes
-        with f.loop(0, whole, self.lanes) as i:
-            yield i, None
-        with f.when(whole < count):
-            yield whole, f.mask(count - whole, self.lanes)
 
     # ---- operands of the products --------------------------------------------------------------------------------------------------------
 
@@ -230,7 +220,7 @@ class _Attend:
         scale = f.spread(f.load(f.at(f.words, spec.names.index("scale"), "i64"), "f32"), self.lanes)
         with f.loop(0, count) as r:
             x, target = f.at(source, r * self.words["q_row"], "i8"), f.at(self.queries, r * self.query_stride, "f32")
-            for i, inside in self._vectors(self.depth):
+            for i, inside in vectors_of(f, self.depth, self.lanes):
                 found = f.read(f.at(x, i, spec.q), spec.q, self.lanes, inside)
                 if spec.multiplier == "f32":
                     f.store(found * scale, f.at(target, i, "f32"))
@@ -284,7 +274,7 @@ class _Attend:
         with f.choice(key + self.key_block >= self.keys) as (last, more):
             with last:
                 share = f.spread(f.load(f.at(self.share, state, "f32"), "f32"), block.lanes)
-                for v, inside in self._vectors(f.smaller(self.columns - column, block.columns)):
+                for v, inside in vectors_of(f, f.smaller(self.columns - column, block.columns), self.lanes):
                     found = f.load(f.at(sums, v, "f32"), "f32", block.lanes) * share
                     f.write(found, f.at(y, column + v, spec.y), spec.y, inside)
             with more:
@@ -319,7 +309,7 @@ class _Attend:
         f = self.f
         low = f.constant(-inf, "f32", self.lanes)
         best = f.variable(low)
-        for i, inside in self._vectors(keys):
+        for i, inside in vectors_of(f, keys, self.lanes):
             place = f.at(row, i, "f32")
             found = self._masked(place, mask, i, inside)
             found = found if inside is None else f.select(inside, found, low)

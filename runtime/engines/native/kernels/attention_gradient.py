@@ -19,6 +19,7 @@ from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.attention_gradient_base import LEAST_EXPONENT, GradientCode, GradientKernel
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
+from ttc.runtime.engines.native.kernels.vectors import vectors_of
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -157,11 +158,11 @@ class _Differentiate(GradientCode):
         with f.loop(0, count) as r:
             q, y, dy = (f.at(bases[name], (row + r) * words[f"{name}_row"], "i8") for name in ("q", "y", "dy"))
             line = f.at(self.queries, r * self.query_stride, "f32")
-            for i, inside in self.vectors(self.depth):
+            for i, inside in vectors_of(f, self.depth, self.lanes):
                 f.store(f.read(f.at(q, i, spec.q), spec.q, self.lanes, inside) * scale, f.at(line, i, "f32"))
             line = f.at(self.cotangents, r * self.cotangent_stride, "f32")
             common = f.variable(f.constant(0.0, "f32", self.lanes))
-            for i, inside in self.vectors(self.columns):
+            for i, inside in vectors_of(f, self.columns, self.lanes):
                 found = f.read(f.at(dy, i, spec.dy), spec.dy, self.lanes, inside)
                 f.store(found, f.at(line, i, "f32"))
                 result = f.read(f.at(y, i, spec.y), spec.y, self.lanes, inside)
@@ -226,7 +227,7 @@ class _Differentiate(GradientCode):
         f = self.f
         base, common = (f.spread(f.load(f.at(x, r, "f32"), "f32"), self.lanes) for x in (self.sums, self.common))
         line, other = f.at(self.scores, r * self.held, "f32"), f.at(self.of_scores, r * self.held, "f32")
-        for i, inside in self.vectors(keys):
+        for i, inside in vectors_of(f, keys, self.lanes):
             place, beside = f.at(line, i, "f32"), f.at(other, i, "f32")
             x = f.load(place, "f32", self.lanes)
             if mask is not None and self.spec.mask is not None:

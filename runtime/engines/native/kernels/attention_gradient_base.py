@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
+from ttc.runtime.engines.native.kernels.vectors import vectors_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
@@ -138,7 +137,7 @@ class GradientCode:
         seen = f.variable(zero)
         with f.loop(row, row + count) as r:
             line = f.at(f.at(bases["mask"], r * self.words["mask_row"], "i8"), key, storage)
-            for i, inside in self.vectors(width):
+            for i, inside in vectors_of(f, width, self.lanes):
                 found = f.select(f.read(f.at(line, i, storage), storage, self.lanes, inside).equals(low), zero, one)
                 seen.set(f.larger(found if inside is None else f.select(inside, found, zero), seen.get()))
             total = f.load(f.at(bases["log_sums"], r * self.words["log_sums_row"], "i8"), "f32")
@@ -156,7 +155,7 @@ class GradientCode:
         (key, count), (start, width, elements) = keys, source
         with f.loop(0, count) as r:
             line, target = f.at(start, r * width, "f32"), f.at(bases[name], (key + r) * self.words[f"{name}_row"], "i8")
-            for i, inside in self.vectors(elements):
+            for i, inside in vectors_of(f, elements, self.lanes):
                 found = f.load(f.at(line, i, "f32"), "f32", self.lanes)
                 f.write(found * self.scale if scaled else found, f.at(target, i, storage), storage, inside)
 
@@ -165,15 +164,6 @@ class GradientCode:
         f = self.f
         with f.loop(0, count, self.lanes) as i:
             f.store(f.constant(0.0, "f32", self.lanes), f.at(start, i, "f32"))
-
-    def vectors(self, count: Value) -> Iterator[tuple[Value, Value | None]]:
-        """Yield all whole vectors of so many elements, in a loop, and then the lanes that are left, with their mask."""
-        f = self.f
-        whole = count // self.lanes * self.lanes
-        with f.loop(0, whole, self.lanes) as i:
-            yield i, None
-        with f.when(whole < count):
-            yield whole, f.mask(count - whole, self.lanes)
 
     @staticmethod
     def parts(count: Value, size: int) -> Value:

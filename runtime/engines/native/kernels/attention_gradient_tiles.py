@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ttc.runtime.engines.native.kernels.amx_block import SIZE, emit_tile_block
 from ttc.runtime.engines.native.kernels.attention_gradient_base import LEAST_EXPONENT, GradientCode, GradientKernel
 from ttc.runtime.engines.native.kernels.packing import PackColumns, PackRows, transposed
+from ttc.runtime.engines.native.kernels.vectors import vectors_of
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.graph.storage import Storage
@@ -127,7 +128,7 @@ class _Differentiate(GradientCode):
         f, spec = self.f, self.spec
         y, dy = (f.at(bases[name], row * self.words[f"{name}_row"], "i8") for name in ("y", "dy"))
         total = f.variable(f.constant(0.0, "f32", self.lanes))
-        for i, inside in self.vectors(self.columns):
+        for i, inside in vectors_of(f, self.columns, self.lanes):
             result = f.read(f.at(y, i, spec.y), spec.y, self.lanes, inside)
             total.set(f.fma(f.read(f.at(dy, i, spec.dy), spec.dy, self.lanes, inside), result, total.get()))
         return f.folded("add", total.get())

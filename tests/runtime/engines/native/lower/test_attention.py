@@ -128,7 +128,7 @@ def test_masked_scores(zero_masked: bool, keys: int) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("operand", range(4))
 def test_special_values_come_out_as_from_the_formula(value: float, operand: int) -> None:
-    """Of one element of one operand, in the second block of keys."""
+    """One element of one operand, in the second block of keys, is such a value."""
     found = case((2,), 19, 600, 4, 5, mask=normal(19, 600), zero_masked=True)
     found.operands[operand][..., 7 if operand in (0, 3) else 590, 2] = value
     reference = found.run()
@@ -255,7 +255,7 @@ def test_masked_scores_in_tiles(options: dict[str, str | bool], keys: int, zero_
 @pytest.mark.parametrize("operand", range(3))
 @pytest.mark.parametrize("options", IN_TILES, ids=str)
 def test_special_values_in_tiles(options: dict[str, str | bool], operand: int, value: float) -> None:
-    """Of one element of one operand, in the second block of keys."""
+    """One element of one operand, in the second block of keys, is such a value."""
     found = case((2,), 40, 300, 20, 40, zero_masked=True, options={"precision": "bfloat16", **options})
     for x in found.operands:
         x[...] = rounded(x)

@@ -101,7 +101,7 @@ def test_instruction_sets(level: str, shape: tuple[int, int, int, int]) -> None:
 
 @pytest.mark.parametrize("shape", [(150, 300, 33, 20), (49, 129, 200, 3), (100, 1000, 64, 64)])
 def test_several_blocks_of_keys(shape: tuple[int, int, int, int]) -> None:
-    """Of a head whose keys are dealt out to several tasks, and of so many heads that each is one task."""
+    """The keys of one head are dealt out to several tasks; of many heads each is one task."""
     case((), *shape, scale=0.1).check()
     case((13,), *shape[:2], 8, 5, scale=0.3).check()
 
@@ -147,7 +147,7 @@ def test_keys_that_the_mask_leaves_to_no_query_of_a_group_are_not_looked_at() ->
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("operand", range(4))
 def test_special_values_come_out_as_from_the_formula(operand: int, value: float) -> None:
-    """Of one element of one operand, in the second block of keys."""
+    """One element of one operand, in the second block of keys, is such a value."""
     found = case((2,), 19, 300, 4, 5)
     (found.q, found.k, found.v, found.dy)[operand][..., 7 if operand in (0, 3) else 290, 2] = value
     operands = found.operands()
