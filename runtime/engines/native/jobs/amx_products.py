@@ -5,8 +5,10 @@ Which products are multiplied so: `tile_choice`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import View, dense
@@ -27,12 +29,16 @@ from ttc.runtime.engines.native.jobs.products import (
     whole_region,
 )
 from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_dense, cut_rows, runs_of, submit_tiles
+from ttc.runtime.engines.native.kernels.amx_float_rows import FloatRows
 from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
 from ttc.runtime.engines.native.kernels.tile_product import BLOCK, USUAL_GROUP
+
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.kernels.words import Word
 
 _TASK_FLOPS = 2_000_000
 """The least FLOPs of a task, if there are several."""
@@ -94,26 +100,52 @@ def tile_panels(n: Lowering, b: View, taps: int, parts: int) -> TilePanels:
     return TilePanels(target, depth, taps, columns, parts)
 
 
+@record
+class _Laid:
+    """Where the operands of a product of dense rows lie, and how it is cut.  batch: its dimensions.  runs: see `tile_cuts.runs_of`."""
+
+    words: dict[str, Word]
+    batch: int
+    sizes: Sizes
+    cut: TileCut
+    runs: dict[str, int]
+
+    @property
+    def meets_rows_once(self) -> bool:
+        """Whether one task meets each group of rows, all of its channels at once."""
+        return not self.runs and self.cut.panel_chunks == self.sizes.count == 1
+
+
 def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: int) -> None:
     """Add the jobs of the node's result: the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
-    shape = n.result_shape()
     region, views = whole_region(n, bias)
     others = [readable(n, view) for view in views]
-    panels, flops = tile_panels(n, b, 1, parts), 2 * prod(shape) * b.shape[-2]
-    if parts == 1 and panels.depth % DEPTH and a.storage != "bf16":
-        left, panels = _whole_rows(n, a), replace(panels, depth=_padded(panels.depth, DEPTH))
+    panels, c = tile_panels(n, b, 1, parts), n.result(strided=True)
+    flops = 2 * c.elements * b.shape[-2]
+    tensors = (c, *(view for view, _ in others))
+    laid = _laid(a, panels, tensors) if parts > 1 and a.storage in FLOATS and a.is_dense else None
+    if laid is not None and laid.meets_rows_once:
+        rows: DenseRows = FloatRows(a.storage)
     else:
-        left = tile_rows(n, a, parts, BLOCK - 1)
-    c = n.result(strided=True)
-    left = left.expanded((*shape[:-1], left.shape[-1]))
-    words, rows, batch = matrix_words(left, panels.view, c, [view for view, _ in others])
+        if parts == 1 and panels.depth % DEPTH and a.storage != "bf16":
+            left, panels = _whole_rows(n, a), replace(panels, depth=_padded(panels.depth, DEPTH))
+        else:
+            left = tile_rows(n, a, parts, BLOCK - 1)
+        rows, laid = DenseRows(), _laid(left, panels, tensors)
+    cut, runs = laid.cut, laid.runs
+    kernel = AmxGemm(parts, rows, region, tuple(spread for _, spread in others), laid.batch, bool(runs))
+    gathered = cut.height if parts == 1 or isinstance(rows, FloatRows) else 0
+    scratch = kernel.scratch_bytes(panels.depth, 1, gathered, cut.height * runs.get("span", 0))
+    submit_tiles(n, kernel, {**laid.words, **runs}, laid.sizes, cut, c, scratch, flops)
+
+
+def _laid(left: View, panels: TilePanels, tensors: Sequence[View]) -> _Laid:
+    """Lay out a product.  tensors: the result, and what its region reads besides."""
+    c, *others = tensors
+    words, rows, batch = matrix_words(left.expanded((*c.shape[:-1], left.shape[-1])), panels.view, c, others)
     sizes = _sizes(panels, rows, prod(batch))
-    cut = cut_dense(sizes, _TASK_FLOPS, gathers=parts == 1)
-    runs = runs_of(sizes, cut)
-    kernel = AmxGemm(parts, DenseRows(), region, tuple(spread for _, spread in others), len(batch), bool(runs))
-    gathered, waiting = cut.height if parts == 1 else 0, cut.height * runs.get("span", 0)
-    scratch = kernel.scratch_bytes(panels.depth, 1, gathered, waiting)
-    submit_tiles(n, kernel, {**words, **runs}, sizes, cut, c, scratch, flops)
+    cut = cut_dense(sizes, _TASK_FLOPS, gathers=panels.parts == 1)
+    return _Laid(words, len(batch), sizes, cut, runs_of(sizes, cut))
 
 
 def _whole_rows(n: Lowering, a: View) -> View:

@@ -18,6 +18,8 @@ _NEAR_BYTES = 1 << 20
 """The most bytes of a right operand that stays in the second-level cache of a CPU with tiles, beside the rows that meet it."""
 _CHUNK_PANELS = 3
 """The panels that a thread takes at a time for each block of rows that come in runs, so that these are read seldom."""
+_ENOUGH_TASKS = 24
+"""So many groups of rows are not divided further by panels that stay near: each group is gathered, or brought into parts, once."""
 _SCRATCH_BYTES, _DENSE_SCRATCH_BYTES = 1 << 20, 1 << 22
 """The most bytes of the gathered rows of a group, except for the smallest group; the latter of dense rows, of which few are gathered."""
 _RUN_BYTES, _WAITING_BYTES = 5 << 17, 1 << 19
@@ -102,6 +104,8 @@ def _cut(sizes: Sizes, height: int, wanted: int, least_panels: int) -> TileCut:
     if sizes.is_near:
         height = max(BLOCK, min(height, sizes.rows // wanted // BLOCK * BLOCK))
     row_chunks = min(-(-sizes.rows // height), wanted)
+    if sizes.is_near and row_chunks >= _ENOUGH_TASKS:
+        return TileCut(height, row_chunks, 1)
     return TileCut(height, row_chunks, min(max(sizes.panels // least_panels, 1), -(-wanted // row_chunks)))
 
 

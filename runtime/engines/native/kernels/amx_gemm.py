@@ -3,8 +3,9 @@
 As `gemm`, but for the inner loops: a block of 32 x 32 sums is four tiles; for each 32 channels, two tiles of rows and two of the panel are
 loaded, once for each pair of parts that differs from the one before (see `amx_parts`), and multiplied into the four.  Tiles of rows are
 loaded from where the rows lie, if these are rows of parts at one stride, 32 rows of bfloat16 with whole tiles of channels, or in frames of
-images (see `amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows.  The sums go to
-the first-level cache, and from there through the region.
+images (see `amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows.  Rows of floats
+that one task meets alone are brought into parts there (`FloatRows`).  The sums go to the first-level cache, and from there through the
+region.
 
 Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group; the next one is fetched into the
 second-level cache meanwhile.  Where a group's rows are too long for that cache, their channels come in runs: all panels of a span for one
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
+from ttc.runtime.engines.native.kernels.amx_float_rows import FloatRows
 from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, FrameRows, Planes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, row_bytes, step_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
@@ -46,8 +48,8 @@ class AmxGemm(TileProduct):
     """c = region(a b, others...), for every element of a batch of matrices.
 
     Args:
-        parts: of operands; 1: a is bfloat16, its channels side by side; else its rows are those of `amx_pack.SplitRows`, and if they are
-            dense there is memory for BLOCK - 1 more, which is read, too.
+        parts: of operands; 1: a is bfloat16, its channels side by side; else its rows are those of `amx_pack.SplitRows`, but for
+            `FloatRows`, and if they are dense there is memory for BLOCK - 1 more, which is read, too.
         rows: how rows are found.
         region, spread, batch: as `gemm.Gemm`.
         in_runs: whether channels come in runs; of `DenseRows` alone.
@@ -72,11 +74,12 @@ class AmxGemm(TileProduct):
     def scratch_bytes(self, depth: int, taps: int, gathered: int, waiting: int = 0) -> int:
         """Return the bytes of scratch memory that one thread needs.
 
-        gathered: rows of channels that are copied for a group: as many as it has, for each tap, or cells of all phases.
+        gathered: rows of channels that are copied, or brought into parts, for a group: as many as it has, for each tap, or cells of all
+            phases.
         waiting: rows of a panel whose sums wait for the next run of channels.
         """
         pointers = GROUP * POINTER_BYTES * (1 + len(self.spread) + taps)
-        copied = gathered * (row_bytes(depth, self.parts) - HEADER_BYTES)
+        copied = gathered * row_bytes(depth, self.parts)
         sums = _SUMS_BYTES + waiting * PANEL * 4
         return sums + GROUP // BLOCK * _RECORD_BYTES + row_bytes(depth, self.parts) + pointers + copied
 
@@ -174,7 +177,10 @@ class _Work:
         f, height = self.f, self.words["height"]
         first = group * height
         count = f.smaller(self.words["rows"] - first, height)
-        self.kernel.rows.emit(f, self.words, task.bases, (first, count), self.table)
+        rows = self.kernel.rows
+        rows.emit(f, self.words, task.bases, (first, count), self.table)
+        if isinstance(rows, FloatRows):
+            rows.emit_parts(f, self.words, task.bases["a"], (first, count), self.parts, (self.gathered, self.row_bytes))
         with f.loop(0, count, BLOCK) as start:
             if frame is None:
                 self._prepare(task.bases["a"], first, start, f.smaller(count - start, BLOCK))
@@ -205,6 +211,8 @@ class _Work:
 
     def _left(self, base: Value, first: Value, tap: Value, r: Value) -> Value:
         """Address of row r of the group at a tap."""
+        if isinstance(self.kernel.rows, FloatRows):
+            return self.f.at(self.gathered, r * self.row_bytes, "i8")
         return self.kernel.rows.left_row(self.f, self.words, base, first, self.table, tap, r)
 
     # ---- blocks of rows ------------------------------------------------------------------------------------------------------------------
@@ -238,7 +246,8 @@ class _Work:
             self._note(record, gathered, mark)
             return
         rows = f.at(self._left(base, first, f.constant(0, "i64"), start), self.header, "i8")
-        there = (rows, self.words["a_row"], f.constant(64, "i64"), self.width_bytes)
+        step = self.row_bytes if isinstance(self.kernel.rows, FloatRows) else self.words["a_row"]
+        there = (rows, step, f.constant(64, "i64"), self.width_bytes)
         if self.parts > 1:
             self._note(record, there, mark)
             return

@@ -58,6 +58,20 @@ def test_groups_of_rows_and_tasks(precision: str) -> None:
     np.testing.assert_array_equal(alone, together)
 
 
+@pytest.mark.parametrize("precision", ["high", "float32"])
+@pytest.mark.parametrize("format", ["Float32", "Float16_b", "Half"])
+def test_rows_that_one_task_meets_are_brought_into_parts_by_it(precision: str, format: str) -> None:
+    """Two groups of rows of which each meets all panels at once; where several tasks meet the rows, a job before them does it once."""
+    a, b = normal(140, 70), normal(70, 100)
+    found = product(a, b, precision=precision, format=format)
+    assert "SplitRows" not in found.kernels
+    found.close(max(ERRORS[precision], 2.0**-7 * (format != "Float32")))
+    a, b = normal(40, 400), normal(400, 600)
+    found = product(a, b, precision=precision)
+    assert "SplitRows" in found.kernels
+    close(found, a, b, precision)
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("shape", [(70, 5000, 70), (2, 70, 9000, 40), (300, 2100, 33), (17, 20000, 9)])
 def test_channels_in_runs(precision: str, shape: tuple[int, ...]) -> None:

@@ -16,8 +16,13 @@ FLOPS = 2_000_000
 
 def test_near_panels_are_read_by_tasks_of_neighbouring_rows() -> None:
     cut = cut_rows(NEAR, FLOPS, 1)
-    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (BLOCK, 32, 3)
+    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (BLOCK, 32, 1)
     assert NEAR.wanted_tasks(FLOPS) == 67
+
+
+def test_near_panels_are_divided_where_there_are_few_groups_of_rows() -> None:
+    cut = cut_rows(replace(NEAR, rows=512), FLOPS, 1)
+    assert (cut.height, cut.row_chunks, cut.panel_chunks) == (BLOCK, 16, 3)
 
 
 def test_far_panels_are_read_once_by_each_group() -> None:
