@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.kernels.epilogue import activation_attrs
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.region import Region, RegionStep
-from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.graph.tensors import View, dense_strides
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, View, dense_strides
 from ttc.runtime.engines.native.ir.regions import supported
 from ttc.runtime.engines.native.jobs.copies import copy
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -24,6 +24,7 @@ from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, Packin
 from ttc.runtime.engines.native.kernels.words import batch_words
 
 if TYPE_CHECKING:
+    from ttc.runtime.engines.native.codegen.features import Cpu
     from ttc.runtime.engines.native.kernels.amx_pack import PackPanels
     from ttc.runtime.engines.native.kernels.words import Word
 
@@ -43,6 +44,8 @@ caches of 512 KiB or less.
 """
 _FETCHING_TASKS = 48
 """The most tasks of a product whose panels are fetched: fewer, as the first panel of a task is fetched by none."""
+_FETCHING_BLOCKS = 16
+"""The most blocks of rows whose panels are fetched on other CPUs: while more are multiplied, the hardware fetches what comes next."""
 _BATCH_DIMENSIONS = 4
 _ROW_DIMENSIONS = 5
 """The most dimensions that number the rows which are rewritten."""
@@ -295,6 +298,7 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
     fetching = fetches_panels(n.cpu) and panels.element_bytes > _FETCHING_NEAR_BYTES
     near = panels.element_bytes <= _NEAR_BYTES and not fetching
     split = _split(row_blocks, panel_count, min(wanted, _FETCHING_TASKS) if fetching else wanted, near)
+    kernel = replace(kernel, lines=_fetched_lines(n.cpu, kernel, row_blocks, split))
     words |= {"rows": rows, "columns": panels.columns, "depth": depth, "taps": taps, "row_blocks": row_blocks, "panels": panel_count}
     words |= {"row_chunks": split.row_chunks, "panel_chunks": split.panel_chunks, "panels_outside": int(split.panels_outside)}
     tasks = count * split.row_chunks * split.panel_chunks
@@ -308,6 +312,18 @@ def submit(n: Lowering, kernel: Gemm, words: dict[str, Word], *, rows: int, taps
         flops=flops * count,
         moved_bytes=moved,
     )
+
+
+def _fetched_lines(cpu: Cpu, kernel: Gemm, row_blocks: int, split: ProductSplit) -> int:
+    """Return how many cache lines of panels a block of rows fetches for each channel.
+
+    Where one row alone is multiplied, and in runs of scaled integers, so little is done with what is read that the hardware keeps up.
+    """
+    if fetches_panels(cpu):
+        return 1
+    waits = kernel.FETCHES and kernel.block.rows > 1 and row_blocks <= _FETCHING_BLOCKS
+    row_bytes = kernel.block.columns * STORAGE_BYTES["f32"]
+    return -(-row_bytes // (ALIGNMENT * row_blocks)) if waits and split.panels_outside else 0
 
 
 def joined(dims: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -337,6 +353,6 @@ def _split(row_blocks: int, panels: int, wanted: int, near: bool) -> ProductSpli
     return ProductSplit(min(row_blocks, -(-wanted // panel_chunks)), panel_chunks, True)
 
 
-def block_of(n: Lowering, rows: int, columns: int) -> Block:
-    """Return the register block for so many rows (of one element of a batch) and columns."""
-    return block_for(n.cpu, rows, columns)
+def block_of(n: Lowering, rows: int, columns: int, depth: int = 0) -> Block:
+    """Return the register block for so many rows (of one element of a batch) and columns.  depth: channels, if these are dense rows."""
+    return block_for(n.cpu, rows, columns, is_near=columns * depth * STORAGE_BYTES["f32"] <= _NEAR_BYTES)

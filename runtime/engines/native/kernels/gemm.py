@@ -13,7 +13,7 @@ cache; panels, where it does not, so that it comes from memory once, and while o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
@@ -32,6 +32,8 @@ Where: TypeAlias = "tuple[dict[str, Value], AddressTable, tuple[Value, Value] | 
 """Where operands lie: addresses of matrices and rows, and what is fetched of panels: blocks of rows that met this one, bytes a channel of
 the next.
 """
+_DISTANCE = 4096
+"""How many bytes ahead a panel is fetched that one block alone multiplies."""
 _SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside")
 
 
@@ -47,10 +49,14 @@ class Gemm(JobKernel):
         batch: dimensions of the batch.
         multiplier: how elements are multiplied; a and b are float32, or bfloat16 in pairs of channels.
         span: see `Operands`.
+        lines: cache lines of panels that are fetched for each channel, where panels are the outer loop.
 
     Tasks: (element of the batch, range of panels, range of row blocks), the last one fastest.  Words: `names`; strides are in bytes.
     Scratch: `scratch_bytes`.
     """
+
+    FETCHES: ClassVar[bool] = True
+    """Whether panels are fetched on CPUs with vectors of other than 32 bytes, too."""
 
     block: Block
     rows: GemmRows
@@ -59,6 +65,7 @@ class Gemm(JobKernel):
     batch: int = 0
     multiplier: Multiplier = "f32"
     span: int = SPAN
+    lines: int = 0
 
     @property
     def channels_a_word(self) -> int:
@@ -123,8 +130,8 @@ class Gemm(JobKernel):
         spans = [last_block - first_block, last_panel - first_panel]
         outer = f.select(panels_outside, spans[1], spans[0])
         inner = f.select(panels_outside, spans[0], spans[1])
-        row_bytes = self.block.columns * 4
-        step = f.select(panels_outside, (inner + (row_bytes - 1)) // inner, 0) if fetches_panels(f.cpu) else None
+        row_blocks, row_bytes = words["row_blocks"], self.block.columns * 4
+        step = f.select(panels_outside, (row_blocks + (row_bytes - 1)) // row_blocks, 0) if self.lines else None
         with f.loop(0, outer) as i, f.loop(0, inner) as j:
             block = first_block + f.select(panels_outside, j, i)
             panel = first_panel + f.select(panels_outside, i, j)
@@ -132,7 +139,7 @@ class Gemm(JobKernel):
             with f.when(panels_outside | j.equals(0)):
                 self.rows.emit(f, words, bases, (first, end - first), table)
             self.begin_block(f, words, bases, panel, j)
-            self._block(f, words, (bases, table, None if step is None else (j, step)), (first, end - first), panel, tile)
+            self._block(f, words, (bases, table, None if step is None else (block, step)), (first, end - first), panel, tile)
 
     def _block(self, f: Writer, words: Words, where: Where, span: tuple[Value, Value], panel: Value, tile: Value) -> None:
         """One block of c: sums, then the region."""
@@ -175,7 +182,11 @@ class Gemm(JobKernel):
         if turn is None:
             return right, None
         number, step = turn
-        return right, Ahead(f.at(right, taps * depth * (number * step + self.block.columns * 4), "i8"), step)
+        row_bytes = self.block.columns * 4
+        distance = taps * depth * (number * step + row_bytes)
+        if not fetches_panels(f.cpu):
+            distance = f.select(step.equals(row_bytes), _DISTANCE, distance)
+        return right, Ahead(f.at(right, distance, "i8"), step, self.lines)
 
     def _direct(self, f: Writer, words: Words, table: AddressTable, panel: Value) -> Direct | None:
         """Whole panels of sums go through short regions as they are in registers, of which there must be some left for it."""

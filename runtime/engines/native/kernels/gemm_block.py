@@ -11,8 +11,16 @@ vectors of the packed right operand, and spreads one element of each row of the 
     14 x 32                  97                 80                97              98               82                73
 
 Wide blocks win: with few rows, each a stream of its own, rows at strides of 4 KB do not fight for the ways of the first-level cache, and
-the hardware prefetchers keep up with all streams: explicit prefetching of the next panel cost 1 to 6 percent.  bfloat16 pairs
-(vdpbf16ps) reach 94 to 98 percent of twice that peak with the same blocks.
+the hardware prefetchers keep up with all streams: explicit prefetching of the next panel cost 1 to 6 percent with 128 rows.  bfloat16
+pairs (vdpbf16ps) reach 94 to 98 percent of twice that peak with the same blocks.
+
+Where few rows meet weights from memory, multiplications that wait for them fill the CPU's scheduler, so that it no longer asks for what
+comes next: two rows read 34 GB/s where one reads 45, six 19.  Such rows are one block, if there is one of so many rows, and panels are
+fetched (`Ahead`).  Milliseconds of twelve products with weights of 768 x 3072 in turns, two cores of an Intel Xeon, AVX-512, without and
+with it:
+
+    rows    2            4            8           12            16            32
+        3.3 - 2.6    4.4 - 3.0    5.8 - 3.2    7.6 - 3.7    9.5 - 6.4    13.5 - 10.3
 
 With vectors of 8 and 16 registers, a core of AMD Zen 3 multiplies at 92 to 98 percent of its peak where the right operand is near, but
 waits for panels that come from memory: there the next panel is fetched, a part with each block of rows, while one is multiplied
@@ -29,6 +37,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.codegen.features import Cpu
@@ -87,9 +97,15 @@ class Block:
         return -(-columns // self.columns)
 
 
-def block_for(cpu: Cpu, rows: int, columns: int) -> Block:
-    """Return the block that computes so many rows and columns at the least cost, padding included."""
-    return min(_blocks(cpu), key=lambda block: _cost(block, columns)).fitted(rows)
+def block_for(cpu: Cpu, rows: int, columns: int, *, is_near: bool = True) -> Block:
+    """Return the block that computes so many rows and columns at the least cost, padding included.
+
+    is_near: whether the right operand lies in caches; what comes from memory is read once, by one block of all rows, if there is such a
+    block.
+    """
+    blocks = _blocks(cpu)
+    whole = [block for block in blocks if block.rows >= rows and block.columns * 4 >= ALIGNMENT] if not is_near else []
+    return min(whole or blocks, key=lambda block: _cost(block, columns)).fitted(rows)
 
 
 def cost_of(cpu: Cpu, columns: int) -> float:
@@ -146,10 +162,12 @@ class Ahead:
     Args:
         start: address of its first byte.
         step: bytes of it for each channel (pair of channels), an i64.
+        lines: cache lines from there on that are fetched for each channel.
     """
 
     start: Value
     step: Value
+    lines: int = 1
 
 
 def fetches_panels(cpu: Cpu) -> bool:
@@ -199,7 +217,7 @@ def emit_sums(
                 _step(f, sums, rows, k, panel.get(), multiplier)
                 panel.set(f.at(panel.get(), block.columns, "f32"))
                 if operands.ahead is not None:
-                    _fetch(f, fetched, operands.ahead.step)
+                    _fetch(f, fetched, operands.ahead)
             since.set(since.get() + (end - start))
     stored = f.variable(f.constant(1, "i1"))
     if direct is None:
@@ -214,9 +232,10 @@ def emit_sums(
     return stored.get()
 
 
-def _fetch(f: Writer, place: LocalVariable, step: Value) -> None:
-    f.prefetch(place.get(), 2)
-    place.set(f.at(place.get(), step, "i8"))
+def _fetch(f: Writer, place: LocalVariable, ahead: Ahead) -> None:
+    for line in range(ahead.lines):
+        f.prefetch(f.at(place.get(), line * ALIGNMENT, "i8"), 2)
+    place.set(f.at(place.get(), ahead.step, "i8"))
 
 
 def _keep(f: Writer, sums: list[list[LocalVariable]], places: list[list[Value]], kept: Value) -> None:

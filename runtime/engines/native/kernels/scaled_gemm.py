@@ -10,7 +10,7 @@ as it was before it was packed: slow, rare, and as float32 has it with infinitie
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
@@ -37,6 +37,8 @@ class ScaledGemm(Gemm):
     Words, further: `source`, of which `source_row` and `source_column` are strides in bytes.  a: rows as `ScaleRows` gives them; b: panels
     as `ScalePanels` does.
     """
+
+    FETCHES: ClassVar[bool] = False
 
     source: Storage = "f32"
 

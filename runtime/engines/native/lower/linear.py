@@ -43,7 +43,7 @@ def matmul(n: Lowering) -> None:
         multiply_scaled(n, a, replace(b, shape=b.shape[-2:], strides=b.strides[-2:]), bias)
         return
     multiplier = multiplier_of(n, a.shape[-1])
-    block = block_of(n, _rows(a, b), shape[-1])
+    block = block_of(n, _rows(a, b), shape[-1], a.shape[-1])
     multiply(n, left_operand(n, a, multiplier), packed(n, b, block, multiplier), bias, multiplier)
 
 

@@ -50,6 +50,7 @@ class Ran:
         kernels: names of the kernels that ops were lowered to, in order.
         each_run: names of those of each run: some are joined, and what works on constants alone is left out.
         sources: element types of what those of `kernels` read that have one.
+        lines: cache lines of panels that those of `kernels` fetch for each channel.
         on_magnitudes: what the reference engine finds for the magnitudes of all operands.
     """
 
@@ -60,6 +61,7 @@ class Ran:
     on_magnitudes: Callable[[], NDArray]
     each_run: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
     def close(self, share: float, expected: NDArray | None = None) -> None:
         """Compare sums, and what follows them, with those of the reference engine or with others: relative to the sum of magnitudes."""
@@ -92,7 +94,9 @@ def ran(
     lowered = lower_graph(graph, netlist, constants, cpu)
     refusals = tuple((node.work.op, reason) for node, reason in lowered.refusals if node.work.op != "tile.cast")
     kernels = tuple(type(step.kernel).__name__ for step in lowered.steps if isinstance(step, Job))
-    sources = tuple(getattr(step.kernel, "source", "") for step in lowered.steps if isinstance(step, Job))
+    jobs = [step for step in lowered.steps if isinstance(step, Job)]
+    sources = tuple(getattr(job.kernel, "source", "") for job in jobs)
+    lines = tuple(getattr(job.kernel, "lines", 0) for job in jobs)
     plan = NativeEngine(threads, cpu).prepare(graph, netlist, constants)
     native = plan.run(arrays)["y"]
     each_run = tuple(type(job.kernel).__name__ for job in plan.jobs()) if isinstance(plan, NativePlan) else ()
@@ -102,7 +106,7 @@ def ran(
         return plan_of(graph, netlist, constants).run(arrays)["y"]
 
     magnitudes = partial(reference, [replace(operand, array=np.abs(operand.array)) for operand in given])
-    return Ran(native, reference(given), refusals, kernels, magnitudes, each_run, sources)
+    return Ran(native, reference(given), refusals, kernels, magnitudes, each_run, sources, lines)
 
 
 def _values(given: Sequence[Given]) -> tuple[dict[str, NDArray], Constants]:

@@ -43,8 +43,23 @@ def test_panels_hold_all_columns() -> None:
     assert [Block(6, 4, 16).panels(n) for n in (1, 64, 65, 128)] == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize(("rows", "vectors", "height"), [(1, 4, 1), (6, 4, 6), (7, 3, 7), (8, 3, 8), (12, 2, 12), (14, 1, 14), (15, 4, 5)])
+def test_rows_that_meet_weights_from_memory_are_one_block(rows: int, vectors: int, height: int) -> None:
+    block = block_for(WIDE, rows, 768, is_near=False)
+    assert (block.vectors, block.rows) == (vectors, height)
+
+
+def test_panels_from_memory_fill_cache_lines() -> None:
+    assert [block_for(NARROW, rows, 768, is_near=False).vectors for rows in (4, 6, 7, 8)] == [3, 2, 3, 3]
+
+
 @pytest.mark.parametrize(("cpu", "fetches"), [(NARROW, True), (WIDE, False), (Cpu("x86-64", frozenset()), False)])
-def test_only_products_of_vectors_of_32_bytes_fetch_panels(cpu: Cpu, fetches: bool) -> None:
+def test_only_products_of_vectors_of_32_bytes_always_fetch_panels(cpu: Cpu, fetches: bool) -> None:
     assert fetches_panels(cpu) is fetches
-    kernel = Gemm(block_for(cpu, 12, 32), DenseRows(), identity("f32"))
-    assert (", i32 0, i32 2, i32 1)" in kernel.llvm_ir(cpu)) is fetches
+
+
+@pytest.mark.parametrize("cpu", [NARROW, WIDE, Cpu("x86-64", frozenset())])
+@pytest.mark.parametrize("lines", [0, 1, 3])
+def test_as_many_lines_are_fetched_for_a_channel_as_the_kernel_says(cpu: Cpu, lines: int) -> None:
+    kernel = Gemm(Block(1, 1, cpu.vector_bytes // 4), DenseRows(), identity("f32"), lines=lines)
+    assert kernel.llvm_ir(cpu).count(", i32 0, i32 2, i32 1)") == lines
