@@ -6,6 +6,7 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import Lock
 
 import numpy as np
@@ -57,6 +58,13 @@ _HELD = _Memory()
 os.register_at_fork(after_in_child=_HELD.renew)
 gauge("arena_bytes", lambda: _HELD.sums()[0])
 gauge("arena_peak_bytes", lambda: _HELD.sums()[1])
+
+
+def _ignored(address: int) -> None:
+    """Do nothing with the address of a buffer that no job names."""
+    del address
+
+
 _TASKS = 2
 """The word of a job that says how many tasks it has."""
 
@@ -110,6 +118,11 @@ class Instance:
         patch = self._template.patches.get(buffer)
         if patch is not None:
             patch.apply(self._words, address)
+
+    def binder(self, buffer: PlanBuffer) -> Callable[[int], None]:
+        """Return a function that puts a buffer of the caller at an address."""
+        patch = self._template.patches.get(buffer)
+        return _ignored if patch is None else partial(patch.apply, self._words)
 
     def leave_out(self, jobs: Mapping[int, bool]) -> None:
         """Set for each job whether runs pass it over."""

@@ -79,14 +79,18 @@ class Lease:
         run = self._runs[segment.first]
         return self._pool.bound_alone(self._alone_address, run) if segment.alone else partial(self._pool.run, run)
 
-    def small_inputs(self) -> dict[str, NDArray | None] | None:
-        """Return the memory of all inputs that are no variables, by queue; None for those that Python holds.
+    def inputs(self) -> dict[str, NDArray | View | None] | None:
+        """Return the memory of all inputs that are no variables, by queue: views of large ones, None for those that Python holds.
 
-        It is None if one lies elsewhere.
+        It is None if the plan has variables that Python holds.
         """
-        if self._objects or any(own is None and view is not None for _, view, own in self._inputs):
+        if self._objects:
             return None
-        return {queue: own for queue, _, own in self._inputs}
+        return {queue: view if own is None else own for queue, view, own in self._inputs}
+
+    def large_results(self) -> dict[str, View]:
+        """Return what shows the results that are written into new memory at each run, by queue."""
+        return {output.queue: output.view for output in self.targets.apart if output.own is None}
 
     def take(self, entries: Mapping[str, NDArray], into: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Put entries in their places, and results where they are wanted.

@@ -1,8 +1,11 @@
-"""Runs of a plan on small arrays by one prepared call: what is the same at each run is looked up, checked and filled in once."""
+"""Runs of a plan by one prepared call: what is the same at each run is looked up, checked and filled in once.
+
+Small arrays are copied; jobs read large ones where they lie, and write large results into arrays that are given away.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,8 +21,10 @@ from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import ShortRun, ShortSpec
 from ttc.runtime.engines.native.execution.lease import Lease
 from ttc.runtime.engines.native.execution.values import ABSENT, RunValues
-from ttc.runtime.engines.native.graph.storage import computed
+from ttc.runtime.engines.native.graph.storage import array_dtype, computed
+from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View
 from ttc.runtime.engines.native.planning.python_step import Mismatch
+from ttc.runtime.engines.result_memory import ResultMemory
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.planning.prepared import Layout
@@ -31,24 +36,52 @@ _TEXT = np.empty(0, STRING)
 """Stands for text until a run has some."""
 
 
+class _Fresh:
+    """A large result, written into new memory at each run.
+
+    Args:
+        like: an array of its shape and dtype.
+        bind: puts it at an address.
+    """
+
+    def __init__(self, memory: ResultMemory, like: NDArray, bind: Callable[[int], None]) -> None:
+        self._memory, self._shape, self._dtype, self._bind = memory, like.shape, like.dtype, bind
+        self._array: NDArray | None = None
+
+    def open(self) -> None:
+        """Make the memory of the next run.  Raises MemoryError."""
+        self._array = self._memory.array(self._shape, self._dtype)
+        self._bind(self._array.ctypes.data)
+
+    def taken(self) -> NDArray:
+        """Return what the run wrote, to be given away."""
+        array, self._array = self._array, None
+        assert array is not None
+        return array
+
+
 @record(eq=False)
 class _Call:
     """One lease that is ready for the next run.
 
     Args:
         inputs: names with memory of the inputs, their dtypes and shapes, and what rounds them; None where nothing does.
+        large: names of inputs that are read where they lie, what puts each at an address, and their dtypes and shapes.
+        fresh: results that are written into new memory.
         texts: names of inputs that Python holds, the numbers of their values, and shapes.
         rewind: makes the instance ready for a run.
         compute: runs all jobs and steps.
         status: its first element is 0 after a run that went well.
         kept: what the run made that goes into memory of the caller's.
-        results: names with what the run made for the user, and what makes a copy of that.
+        results: names with what the run made for the user, and what makes a copy of that, or gives it away.
         values: what steps in Python work on; None if there are none.
         held: the values that are the same in all runs, by number.
         lease: whose memory all of these lie in.
     """
 
     inputs: tuple[tuple[str, NDArray, np.dtype, tuple[int, ...], Callable[[NDArray], NDArray] | None], ...]
+    large: tuple[tuple[str, Callable[[int], None], np.dtype, tuple[int, ...]], ...]
+    fresh: tuple[_Fresh, ...]
     texts: tuple[tuple[str, int, tuple[int, ...]], ...]
     rewind: Callable[[int], None]
     compute: Callable[[], None]
@@ -62,13 +95,23 @@ class _Call:
     def run(self, given: Mapping[str, object]) -> dict[str, NDArray] | None:
         """Return the results; None if an input is not an array as it is expected, or data is out of range: nothing has changed then.
 
-        Raises what steps in Python do, and E0801 for what is no text.
+        Raises what steps in Python do, MemoryError, and E0801 for what is no text.
         """
         for name, own, dtype, shape, rounding in self.inputs:
             value = given.get(name)
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
                 return None
             own[...] = value if rounding is None else rounding(value)
+        for name, bind, dtype, shape in self.large:
+            value = given.get(name)
+            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
+                return None
+            flags = value.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return None
+            bind(value.ctypes.data)
+        for result in self.fresh:
+            result.open()
         if self.values is not None:
             return self._run_steps(self.values, given)
         made = [(name, copy()) for name, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
@@ -128,19 +171,27 @@ def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease], r
 
 
 def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[], Resolver]) -> _Call | None:
-    own = lease.small_inputs()
+    own = lease.inputs()
     stepped = any(segment.step is not None for segment in layout.segments)
     if own is None or any(segment.conditions for segment in layout.segments) or (stepped and (spec.into or spec.fixed)):
         return None
     inputs = [(name, queue, own.get(queue), dtype, shape) for name, queue, dtype, shape in spec.inputs]
     if len(inputs) != len(own) or layout.variables != spec.fixed.keys():
         return None
-    alike = [(name, a, dtype, shape) for name, _, a, dtype, shape in inputs if a is not None and (a.dtype, a.shape) == (dtype, shape)]
+    alike = [
+        (name, a, dtype, shape) for name, _, a, dtype, shape in inputs if isinstance(a, np.ndarray) and (a.dtype, a.shape) == (dtype, shape)
+    ]
     taken = tuple((*item, spec.rounded.get(item[0])) for item in alike)
     texts = tuple((name, layout.values[queue], shape) for name, queue, a, dtype, shape in inputs if a is None and dtype == STRING)
-    if len(taken) + len(texts) < len(inputs):
+    views = [(name, a, dtype, shape) for name, _, a, dtype, shape in inputs if isinstance(a, View) and name not in spec.rounded]
+    large = tuple((name, lease.instance.binder(a.buffer), dtype, shape) for name, a, dtype, shape in views if _shows(a, dtype, shape))
+    if len(taken) + len(texts) + len(large) < len(inputs) or (large and (stepped or spec.into)):
         return None
-    given = lease.take({**spec.fixed, **{queue: _TEXT if memory is None else memory for queue, memory in own.items()}}, spec.into)
+    shown = Counter(written.view.buffer for written in layout.written if written.view is not None)
+    if any(view.buffer in shown for _, view, _, _ in views):
+        return None
+    first = {**spec.fixed, **{queue: _first(memory) for queue, memory in own.items()}}
+    given = lease.take(first, spec.into)
     opened = lease.open()
     written = {**opened, **{queue: spec.into[queue] for queue in lease.targets.direct}}
     held = {ABSENT: None, **{layout.values[queue]: entry for queue, entry in given.items() if queue in layout.values}}
@@ -148,8 +199,9 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     made = _made(layout, values)
     if made is None or any(given[queue] is not entry for queue, entry in spec.fixed.items()):
         return None
+    fresh = {} if stepped or spec.into else _fresh(lease, made, shown)
     results = tuple(
-        (name, value, lease.result_memory.copier(value))
+        (name, value, fresh[queue].taken if queue in fresh else lease.result_memory.copier(value))
         for name, queue, dtype, shape in spec.results
         if ((value := made[queue]).dtype, value.shape) == (dtype, shape)
     )
@@ -163,7 +215,26 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
         if step is not None:
             calls.append(partial(step, values))
     compute = _in_order(calls, lease.status)
-    return _Call(taken, texts, lease.instance.rewound(), compute, lease.status, kept, results, values if stepped else None, held, lease)
+    rewind, kept_values = lease.instance.rewound(), values if stepped else None
+    return _Call(taken, large, tuple(fresh.values()), texts, rewind, compute, lease.status, kept, results, kept_values, held, lease)
+
+
+def _shows(view: View, dtype: np.dtype, shape: tuple[int, ...]) -> bool:
+    """Return whether an array is read as a view shows it."""
+    return (array_dtype(view.storage), view.shape) == (dtype, shape)
+
+
+def _first(memory: NDArray | View | None) -> NDArray:
+    """Return what stands for an input until a run has one."""
+    if isinstance(memory, View):
+        return np.empty(memory.shape, array_dtype(memory.storage))
+    return _TEXT if memory is None else memory
+
+
+def _fresh(lease: Lease, made: Mapping[str, NDArray], shown: Mapping[PlanBuffer, int]) -> dict[str, _Fresh]:
+    """Return large results, by queue.  shown: how many results each buffer has a part in."""
+    alone = [(queue, view.buffer) for queue, view in lease.large_results().items() if shown[view.buffer] == 1]
+    return {queue: _Fresh(lease.result_memory, made[queue], lease.instance.binder(buffer)) for queue, buffer in alone}
 
 
 def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Callable[[], None]:

@@ -112,6 +112,85 @@ def test_results_are_the_callers_own_and_inputs_may_be_strided(rng: np.random.Ge
     assert is_short(ours, {"x": whole[:, ::2]})
 
 
+LARGE = tensor(200, 300)
+"""Of more bytes than are copied."""
+
+
+def negated_and_doubled() -> tuple[Executor, Executor]:
+    """Programs of both engines: a large input, and two large results and a small one of it."""
+    small = tensor(1, 300)
+    steps = [
+        Step("y", "tile.map", ("x",), LARGE, {"fn": "neg"}),
+        Step("z", "tile.map", ("x", "x"), LARGE, {"fn": "add"}),
+        Step("s", "tile.slice", ("x",), small, {"starts": (7, 0), "sizes": (1, 300), "steps": (1, 1)}),
+        Step("t", "tile.map", ("s",), small, {"fn": "neg"}),
+    ]
+    return executors({"x": LARGE}, {}, steps, {"y.out": "y", "z.out": "z", "t.out": "t"})
+
+
+def test_large_arrays_are_read_and_written_where_they_lie(rng: np.random.Generator):
+    ours, reference = negated_and_doubled()
+    given = [rng.standard_normal((200, 300), np.float32) for _ in range(3)]
+    assert is_short(ours, {"x": given[0]})
+    found = [ours.run({"x": x}) for x in given]
+    for x, made in zip(given, found, strict=True):
+        expected = reference.run({"x": x})
+        assert all(np.array_equal(made[name], expected[name]) for name in expected)
+        assert not any(np.shares_memory(made[name], x) for name in made)
+    for name in ("y.out", "z.out", "t.out"):
+        assert not any(np.shares_memory(a[name], b[name]) for a, b in zip(found, found[1:], strict=False))
+
+
+def test_large_arrays_that_do_not_lie_as_they_are_read_run_as_usual(rng: np.random.Generator):
+    ours, _ = negated_and_doubled()
+    whole = rng.standard_normal((300, 200), np.float32)
+    assert not is_short(ours, {"x": whole.T})
+    assert np.array_equal(ours.run({"x": whole.T})["y.out"], -whole.T)
+    frozen = whole.reshape(200, 300)
+    frozen.flags.writeable = False
+    assert is_short(ours, {"x": frozen})
+    assert np.array_equal(ours.run({"x": frozen})["y.out"], -frozen)
+
+
+def test_a_result_that_shows_a_large_input_is_copied(rng: np.random.Generator):
+    steps = [
+        Step("y", "tile.map", ("x",), LARGE, {"fn": "neg"}),
+        Step("z", "tile.transpose", ("x",), tensor(300, 200), {"perm": (1, 0)}),
+    ]
+    ours, _ = executors({"x": LARGE}, {}, steps, {"y.out": "y", "z.out": "z"})
+    for _ in range(2):
+        x = rng.standard_normal((200, 300), np.float32)
+        found = ours.run({"x": x})
+        assert np.array_equal(found["z.out"], x.T)
+        assert np.array_equal(found["y.out"], -x)
+        assert not np.shares_memory(found["z.out"], x)
+
+
+def test_results_that_show_the_same_large_memory_are_each_their_own(rng: np.random.Generator):
+    turned = tensor(300, 200)
+    steps = [
+        Step("y", "tile.map", ("x",), LARGE, {"fn": "neg"}),
+        Step("z", "tile.transpose", ("y",), turned, {"perm": (1, 0)}),
+    ]
+    ours, _ = executors({"x": LARGE}, {}, steps, {"y.out": "y", "z.out": "z"})
+    for _ in range(2):
+        x = rng.standard_normal((200, 300), np.float32)
+        found = ours.run({"x": x})
+        assert np.array_equal(found["y.out"], -x)
+        assert np.array_equal(found["z.out"], -x.T)
+        assert not np.shares_memory(found["y.out"], found["z.out"])
+
+
+def test_threads_read_large_arrays_of_their_own():
+    ours, _ = negated_and_doubled()
+
+    def ran(number: int) -> set[float]:
+        return {float(v) for _ in range(30) for v in np.unique(ours.run({"x": np.full((200, 300), number, np.float32)})["y.out"])}
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(ran, (1, 2, 3))) == [{-1.0}, {-2.0}, {-3.0}]
+
+
 def test_threads_do_not_see_each_others_values():
     executor = Executor(states_program("native"))
 
