@@ -54,6 +54,7 @@ from ttc.passes.nn.recognize_rotary import RecognizeRotary
 from ttc.passes.nn.recognize_swish import RecognizeSwish
 from ttc.passes.nn.simplify_algebra import SimplifyAlgebra
 from ttc.passes.nn.train_attention import TrainAttention
+from ttc.passes.nn.train_recurrent import TrainRecurrent
 from ttc.passes.nn_to_tile.block_rows import BlockRows
 from ttc.passes.nn_to_tile.divide_tensors import DivideTensors
 from ttc.passes.nn_to_tile.lower_bodies import LowerBodies
@@ -205,13 +206,13 @@ def gradient_steps(*gradients: Pass, precision: str = "float32") -> list[Pass]:
         FoldTranspose(),
         *RECOGNITION,
         TrainAttention(precision),
+        TrainRecurrent(),
         *gradients,
     ]
 
 
 def _nn_stage(target: Target, gradients: Sequence[Pass], precision: str) -> list[Pass]:
     """Passes on nn ops: constants, patterns, layouts.  A host has kernels of whole recurrent layers."""
-    steps: list[Pass] = [] if target.is_host else [LowerRecurrent()]
     products: list[Pass] = [] if target.is_host else [PatchProduct()]
     return [
         KeepSources(),
@@ -228,7 +229,7 @@ def _nn_stage(target: Target, gradients: Sequence[Pass], precision: str) -> list
         Canonicalize(),
         FoldTranspose(),
         FoldQdq(),
-        *steps,
+        LowerRecurrent(0) if target.is_host else LowerRecurrent(),
         Consteval(),
         Canonicalize(),
         LookUpWhole(),

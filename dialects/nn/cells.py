@@ -83,6 +83,10 @@ class Cell:
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
         """New states from the inputs' products [n, gates * k], the old state's products, and the old states [n, k]."""
 
+    @abstractmethod
+    def of_parts(self, parts: Values, states: Values) -> list[SSAValue]:
+        """New states from the sums that the cell reads, and the old states, all [n, k] and each element by itself."""
+
     def step(self, gates: SSAValue, states: Values) -> list[SSAValue]:
         """New states from the inputs' products [n, gates * k] and the old states [n, k]."""
         weights = self.weights()
@@ -116,7 +120,10 @@ class RnnCell(SummingCell):
     """The simple recurrent cell: h' = f(gates + h r^T)."""
 
     def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
-        return [self.apply(0, gates)]
+        return self.of_parts([gates], states)
+
+    def of_parts(self, parts: Values, states: Values) -> list[SSAValue]:
+        return [self.apply(0, parts[0])]
 
 
 class GruCell(Cell):
@@ -146,9 +153,19 @@ class GruCell(Cell):
             hidden = b.nn("mul", reset, product(1))
         else:
             hidden = self.product(b.nn("mul", reset, h), *self._weights()[1])
-        new = self.apply(1, b.nn("add", part(b, gates, 1, 2 * k, k), hidden))
+        return [self._mixed(update, part(b, gates, 1, 2 * k, k), hidden, h)]
+
+    def of_parts(self, parts: Values, states: Values) -> list[SSAValue]:
+        """parts: sums of update and reset, then what the new state has of the old one's product, and of the input's."""
+        update, reset = (self.apply(0, x) for x in parts[:2])
+        return [self._mixed(update, parts[3], self.b.nn("mul", reset, parts[2]), states[0])]
+
+    def _mixed(self, update: SSAValue, entering: SSAValue, hidden: SSAValue, h: SSAValue) -> SSAValue:
+        """Return the new state, given what it is a function of."""
+        b = self.b
+        new = self.apply(1, b.nn("add", entering, hidden))
         rest = b.nn("sub", b.scalar(1.0, update), update)
-        return [b.nn("add", b.nn("mul", rest, new), b.nn("mul", update, h))]
+        return b.nn("add", b.nn("mul", rest, new), b.nn("mul", update, h))
 
 
 class LstmCell(SummingCell):
@@ -157,8 +174,11 @@ class LstmCell(SummingCell):
     FUNCTIONS: ClassVar[int] = 3
 
     def of_sum(self, gates: SSAValue, states: Values) -> list[SSAValue]:
+        return self.of_parts(cut(self.b, gates, 1, 4), states)
+
+    def of_parts(self, parts: Values, states: Values) -> list[SSAValue]:
         b, c = self.b, states[1]
-        enter, leave, forget, new = cut(b, gates, 1, 4)
+        enter, leave, forget, new = parts
         enter = self.apply(0, self._peek(enter, c, 0))
         coupled = self.attrs["input_forget"]
         forget = b.nn("sub", b.scalar(1.0, enter), enter) if coupled else self.apply(0, self._peek(forget, c, 2))
@@ -171,5 +191,5 @@ class LstmCell(SummingCell):
         return self.b.nn("add", gate, self.b.nn("mul", cut(self.b, self.peepholes, 0, 3)[number], c))
 
 
-CELLS: Mapping[str, type[Cell]] = {"nn.rnn": RnnCell, "nn.gru": GruCell, "nn.lstm": LstmCell}
+CELLS: Mapping[str, type[Cell]] = {"nn.rnn": RnnCell, "nn.gru": GruCell, "nn.lstm": LstmCell, "nn.lstm_training": LstmCell}
 """The cells by the op of their layer."""

@@ -69,6 +69,11 @@ def recurrent(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mappin
     return 2 * elements(operands[0][:2]) * (elements(operands[1]) + elements(operands[2]))
 
 
+def recurrent_gradient(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[str, Any]) -> int:
+    """Count the products of the cotangents of sums with r[m k, k] in all steps of dy[t, n, k]."""
+    return 2 * elements(operands[2][:2]) * elements(operands[1])
+
+
 def pool(operands: Sequence[Shape], results: Sequence[Shape], attrs: Mapping[str, Any]) -> int:
     """Count the taps of each element of the result."""
     return elements(results[0]) * prod(attrs["kernel"])
@@ -108,7 +113,8 @@ COUNTS.add_all(
         "conv_transpose2d": transposed_convolution,
         **dict.fromkeys(("attention", "attention_training"), attention),
         "attention_gradient": attention_gradient,
-        **dict.fromkeys(("rnn", "gru", "lstm"), recurrent),
+        **dict.fromkeys(("rnn", "gru", "lstm", "lstm_training"), recurrent),
+        "recurrent_gradient": recurrent_gradient,
         **dict.fromkeys(("max_pool2d", "avg_pool2d"), pool),
         **dict.fromkeys(("det", "solve", "cholesky", "qr", "lu", "svd", "eigh"), factorization),
         **dict.fromkeys(("resize", "resize_by", "grid_sample"), interpolation),

@@ -1,4 +1,4 @@
-"""Recurrent layers: RNN, GRU, LSTM, over whole sequences."""
+"""Recurrent layers: RNN, GRU, LSTM, over whole sequences, as training computes them, and their gradient."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, STR, STRS
+from ttc.dialects.core.ir.attributes import BOOL, FLOAT, FLOATS, INT, INTS, STR, STRS
 from ttc.dialects.core.ir.spec import Spec
 from ttc.dialects.core.shapes import Shape
 from ttc.dialects.nn.base import TENSOR, NNOp, require_float, same_dtype
@@ -99,8 +99,22 @@ class GruOp(_OneStateOp):
     linear_before_reset = prop_def(BOOL)
 
 
+class _LstmOp(RecurrentOp):
+    """Operands of layers of long short-term memory."""
+
+    x = operand_def(TENSOR)
+    w = operand_def(TENSOR)
+    r = operand_def(TENSOR)
+    bias = opt_operand_def(TENSOR)
+    lengths = opt_operand_def(TENSOR)
+    h = opt_operand_def(TENSOR)
+    c = opt_operand_def(TENSOR)
+    peepholes = opt_operand_def(TENSOR)
+    input_forget = prop_def(BOOL)
+
+
 @irdl_op_definition
-class LstmOp(RecurrentOp):
+class LstmOp(_LstmOp):
     """A layer of long short-term memory: c' = forget c + input g(new), h' = output l(c').
 
     input, output, forget: f(x w^T + h r^T + bias + peephole * c), the output's c being c';  new: x w^T + h r^T + bias.
@@ -117,15 +131,64 @@ class LstmOp(RecurrentOp):
 
     name = "nn.lstm"
     SHAPES = shapes.lstm
-    x = operand_def(TENSOR)
-    w = operand_def(TENSOR)
-    r = operand_def(TENSOR)
-    bias = opt_operand_def(TENSOR)
-    lengths = opt_operand_def(TENSOR)
-    h = opt_operand_def(TENSOR)
-    c = opt_operand_def(TENSOR)
-    peepholes = opt_operand_def(TENSOR)
-    input_forget = prop_def(BOOL)
     y = result_def(TENSOR)
     y_h = result_def(TENSOR)
     y_c = result_def(TENSOR)
+
+
+@irdl_op_definition
+class LstmTrainingOp(_LstmOp):
+    """A layer of long short-term memory that also gives what its gradient needs, so that no product is computed again.
+
+    Args:    x, w, r, bias, lengths, h, c, peepholes, direction, activations, alphas, betas, clip, input_forget: those of `nn.lstm`.
+    Returns: y: tensor[t, d, n, k].  y_h, y_c: tensor[d, n, k]: as `nn.lstm` gives them.
+             sums: tensor[t, d, n, 4 k]: x w^T + h r^T + bias at each step: input, output, forget, new.  cells: tensor[t, d, n, k]: c'
+             after each step, where a sequence is over that of its last one.
+    Raises:  E0401 if shapes do not suit, E0402 for an attribute out of range, E0403 for integers or differing dtypes.
+    Source:  ttc: made of `nn.lstm` by the pass train-recurrent.
+    """
+
+    name = "nn.lstm_training"
+    SHAPES = shapes.lstm_training
+    y = result_def(TENSOR)
+    y_h = result_def(TENSOR)
+    y_c = result_def(TENSOR)
+    sums = result_def(TENSOR)
+    cells = result_def(TENSOR)
+
+
+@irdl_op_definition
+class RecurrentGradientOp(NNOp):
+    """Gradient of one direction of a recurrent layer, back through time, given what each step does to cotangents as factors.
+
+    A cell treats each element of its states by itself, but for one product: some of its sums have h r^T added.  At each step, the last one
+    first, there are cotangents a[i] of the states after it (slots 0 to s - 1), b[i] of those before it (slots s to 2 s - 1) and g[j] of
+    the sums (slots from 2 s on).  All begin with 0, but for a[0] = b[0] of the later step + g of the later step r + dy, and a[i] = b[i] of
+    the later step; for the last step, ends take the place of what later steps give.  Each term in order then adds factor * source to its
+    target.
+
+    Args:    factors: tensor[t, n, f k], floating point: f of each step.  r: tensor[m k, k]: weights of the first m sums.
+             dy: tensor[t, n, k]: cotangents of the first state after each step, as it is an output.  ends: tensor[s, n, k]: cotangents of
+             the states after the last step.  sources, targets: slots of each of f terms, in order; a target after which its source is read
+             comes first.  sums: number of sums, m at least.  reverse: the layer's first step is the last one in memory.
+    Returns: of_sums: tensor[t, n, sums k]: g of each step.  starts: tensor[s, n, k]: cotangents of the states before the first step.
+    Raises:  E0401 if shapes do not suit, E0402 for slots that there are not, E0403 for integers or differing dtypes.
+    Source:  ttc: gradients of `nn.rnn`, `nn.gru` and `nn.lstm`.
+    """
+
+    name = "nn.recurrent_gradient"
+    factors = operand_def(TENSOR)
+    r = operand_def(TENSOR)
+    dy = operand_def(TENSOR)
+    ends = operand_def(TENSOR)
+    sources = prop_def(INTS)
+    targets = prop_def(INTS)
+    sums = prop_def(INT)
+    reverse = prop_def(BOOL)
+    of_sums = result_def(TENSOR)
+    starts = result_def(TENSOR)
+
+    @classmethod
+    def infer(cls, factors: Spec, r: Spec, dy: Spec, ends: Spec, **attrs: Any) -> tuple[Spec, ...]:
+        dtype = same_dtype(require_float(factors), r, dy, ends)
+        return tuple(Spec(shape, dtype) for shape in shapes.recurrent_gradient(factors.shape, r.shape, dy.shape, ends.shape, **attrs))

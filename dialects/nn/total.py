@@ -19,7 +19,7 @@ _TOTAL = frozenset(
         *("batch_norm", "layer_norm", "rms_norm", "softmax", "log_softmax", "quantize", "dequantize"),
         *("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin", "cumsum", "cumprod", "topk"),
         *("slice", "concat", "split", "pad", "reshape", "transpose", "expand", "repeat", "shape", "fft", "irfft"),
-        *("rnn", "gru", "lstm"),
+        *("rnn", "gru", "lstm", "lstm_training", "recurrent_gradient"),
     )
 )
 """Ops whose kernels refuse no data of static shapes; of recurrent ones those whose sequences have one length."""

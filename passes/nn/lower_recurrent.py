@@ -1,4 +1,4 @@
-"""The pass that writes recurrent layers over few steps as products and elementwise ops."""
+"""The pass that writes recurrent layers over few steps, and their gradients, as products and elementwise ops."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.cells import CELLS, rows
-from ttc.dialects.nn.making import zeros
-from ttc.dialects.nn.recurrent import GruOp, LstmOp, RnnOp
+from ttc.dialects.nn.making import part, zeros
+from ttc.dialects.nn.recurrent import GruOp, LstmOp, LstmTrainingOp, RecurrentGradientOp, RnnOp
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.making import RewriteMaker
 from ttc.passes.nn.match import MAX_READ, constant_array, shape_of, spec, sweep_entries
@@ -26,6 +26,11 @@ _LAYERS: tuple[type[NNOp], ...] = (RnnOp, GruOp, LstmOp)
 @record
 class LowerRecurrent(Pass):
     """Write a recurrent layer out step by step: one product for the inputs of all steps, then one for the state of each.
+
+    So is the gradient of a direction.  A layer that keeps its sums and cells for a gradient is one that does not where nobody reads them.
+
+    Args:
+        most: steps that are written out, of both directions together.
 
     Before:
         (%x: tensor<1x1x2xf32>, %w: tensor<1x2x2xf32>, %r: tensor<1x2x2xf32>, %h: tensor<1x1x2xf32>)
@@ -46,22 +51,78 @@ class LowerRecurrent(Pass):
         %9 = nn.reshape(%7) {shape = [1, 1, 2]} : (tensor<1x2xf32>) -> tensor<1x1x2xf32>
         return %8, %9 : tensor<1x1x1x2xf32>, tensor<1x1x2xf32>
     Missed:
-        it has more than 64 steps; lengths of sequences are not constant, or shapes depend on data.
+        it has more steps than are written out; lengths of sequences are not constant, or shapes depend on data.
     """
 
     name: ClassVar[str] = "lower-recurrent"
+    most: int = MAX_STEPS
 
     def apply(self, unit: Unit, rewriter: Rewriter) -> None:
-        sweep_entries(unit, rewriter, {kind: lambda op: _lower(op, unit, rewriter) for kind in _LAYERS})
+        def layer(op: NNOp) -> None:
+            _lower(op, unit, rewriter, self.most)
+
+        def gradient(op: RecurrentGradientOp) -> None:
+            _lower_gradient(op, unit, rewriter, self.most)
+
+        sweep_entries(unit, rewriter, {LstmTrainingOp: lambda op: _infer(op, rewriter)})
+        if self.most:
+            sweep_entries(unit, rewriter, {RecurrentGradientOp: gradient, **dict.fromkeys(_LAYERS, layer)})
 
 
-def _lower(op: NNOp, unit: Unit, rewriter: Rewriter) -> None:
+def _infer(op: LstmTrainingOp, rewriter: Rewriter) -> None:
+    """Make a layer whose sums and cells nobody reads one of inference."""
+    if op.sums.first_use is None and op.cells.first_use is None and rewriter.allow("lower-recurrent", op):
+        new = rewriter.build(op, LstmOp, *op.named_operands(), **op.plain_attrs())
+        rewriter.applied(new, "the layer is that of inference: nobody reads its sums and cells")
+        rewriter.replace(op, [*new.results, new.results[0], new.results[0]])
+
+
+def _lower_gradient(op: RecurrentGradientOp, unit: Unit, rewriter: Rewriter, most: int) -> None:
+    steps = shape_of(op.dy)[0] if spec(op.dy).is_static else 0
+    if not 0 < steps <= most or 0 in shape_of(op.dy):
+        rewriter.missed(op, f"{op.name} stays one op: {f'it has {steps} steps' if steps else 'its shape depends on data'}")
+    elif rewriter.allow("lower-recurrent", op):
+        found = _steps_back(RewriteMaker(op, unit, rewriter), op)
+        rewriter.applied(op, f"{op.name} is written out in {steps} steps")
+        rewriter.replace(op, found)
+
+
+def _steps_back(b: RewriteMaker, op: RecurrentGradientOp) -> list[SSAValue]:
+    """Return cotangents of the sums of all steps, and of the first states, by ops of their own for each step."""
+    (steps, samples, size), states, attrs = shape_of(op.dy), shape_of(op.ends)[0], op.plain_attrs()
+    multiplied = shape_of(op.r)[0]
+    terms = list(zip(attrs["sources"], attrs["targets"], strict=True))
+    carried: list[SSAValue | None] = [rows(b, op.ends, i) for i in range(states)]
+    of_sums: list[SSAValue] = [op.dy] * steps
+    for t in range(steps)[:: 1 if attrs["reverse"] else -1]:
+        found: dict[int, SSAValue | None] = dict(enumerate(carried))
+        found[0] = _sum(b, found[0], rows(b, op.dy, t))
+        factors = rows(b, op.factors, t)
+        for i, (source, target) in enumerate(terms):
+            given = found[source]
+            if given is not None:
+                found[target] = _sum(b, found.get(target), b.nn("mul", part(b, factors, 1, i * size, size), given))
+        none = zeros(b, op.dy, (samples, size))
+        sums = [found.get(2 * states + j) or none for j in range(attrs["sums"])]
+        of_sums[t] = b.nn("concat", *sums, axis=1) if len(sums) > 1 else sums[0]
+        passed = b.nn("matmul", part(b, of_sums[t], 1, 0, multiplied), op.r, None, transpose_a=False, transpose_b=False)
+        carried = [_sum(b, found.get(states), passed), *(found.get(states + i) for i in range(1, states))]
+    every = [b.reshape(x, 1, *shape_of(x)) for x in of_sums]
+    starts = [b.reshape(zeros(b, op.dy, (samples, size)) if x is None else x, 1, samples, size) for x in carried]
+    return [b.nn("concat", *xs, axis=0) if len(xs) > 1 else xs[0] for xs in (every, starts)]
+
+
+def _sum(b: RewriteMaker, x: SSAValue | None, y: SSAValue) -> SSAValue:
+    return y if x is None else b.nn("add", x, y)
+
+
+def _lower(op: NNOp, unit: Unit, rewriter: Rewriter, most: int) -> None:
     operands = [*op.named_operands(), None, None]
     x, w, lengths = operands[0], operands[1], operands[4]
     if x is None or w is None:
         return
     found = None if lengths is None or not spec(lengths).is_static else constant_array(lengths, unit.weights, MAX_READ)
-    reason = _reason(x, w, lengths, found)
+    reason = _reason(x, w, lengths, found, most)
     if reason is not None:
         rewriter.missed(op, f"{op.name} stays one op: {reason}")
     elif rewriter.allow("lower-recurrent", op):
@@ -70,12 +131,12 @@ def _lower(op: NNOp, unit: Unit, rewriter: Rewriter) -> None:
         rewriter.replace(op, layer.results())
 
 
-def _reason(x: SSAValue, w: SSAValue, lengths: SSAValue | None, found: NDArray | None) -> str | None:
+def _reason(x: SSAValue, w: SSAValue, lengths: SSAValue | None, found: NDArray | None, most: int) -> str | None:
     """Why a layer is not written out; None if it is."""
     if not spec(x).is_static:
         return "its shape depends on data"
     steps, directions = shape_of(x)[0], shape_of(w)[0]
-    if not 0 < steps * directions <= MAX_STEPS or 0 in shape_of(x):
+    if not 0 < steps * directions <= most or 0 in shape_of(x):
         return f"it has {steps * directions} steps"
     if lengths is not None and (found is None or bool(np.any((found < 0) | (found > steps)))):
         return "lengths of sequences are not constant"

@@ -11,7 +11,7 @@ from tests.draws import generator, rng_of_test
 from tests.ops.cases import check_error, check_op, run_op, spec
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.recurrent import GruOp, LstmOp, RnnOp
+from ttc.dialects.nn.recurrent import GruOp, LstmOp, LstmTrainingOp, RecurrentGradientOp, RnnOp
 from ttc.dialects.nn.shapes.recurrent import ACTIVATIONS
 
 pytest.importorskip("torch", reason="PyTorch has no wheel for this Python")
@@ -197,3 +197,73 @@ def test_lengths_out_of_range() -> None:
     with pytest.raises(Error) as caught:
         run_op(RnnOp, [X, w, r, None, np.array([1, 6, 2]), None], attrs(RnnOp))
     assert caught.value.code == "E0802"
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("lengths", [None, [5, 2, 0]], ids=["whole", "lengths"])
+def test_lstm_in_training_keeps_sums_and_cells(direction: str, lengths: list[int] | None) -> None:
+    directions = 2 if direction == "bidirectional" else 1
+    w, r, bias = weights(LstmOp, directions)
+    h, c = normal(directions, SAMPLES, HIDDEN), normal(directions, SAMPLES, HIDDEN)
+    operands = [X, w, r, bias, None if lengths is None else np.array(lengths, np.int32), h, c, None]
+    y, y_h, y_c = run_op(LstmOp, operands, attrs(LstmOp, direction))
+    sums = np.zeros((STEPS, directions, SAMPLES, 4 * HIDDEN), np.float32)
+    cells = np.zeros((STEPS, directions, SAMPLES, HIDDEN), np.float32)
+    for d in range(directions):
+        backward = direction == "reverse" or d == 1
+        state, cell = h[d], c[d]
+        for t in range(STEPS)[:: -1 if backward else 1]:
+            sums[t, d] = X[t] @ w[d].T + state @ r[d].T + bias[d, : 4 * HIDDEN] + bias[d, 4 * HIDDEN :]
+            enter, leave, forget, new = np.split(sums[t, d], 4, axis=1)
+            running = np.ones((SAMPLES, 1), bool) if lengths is None else (t < np.array(lengths))[:, None]
+            cell = np.where(running, sigmoid(forget) * cell + sigmoid(enter) * np.tanh(new), cell)
+            state = np.where(running, sigmoid(leave) * np.tanh(cell), state)
+            cells[t, d] = cell
+    check_op(LstmTrainingOp, operands, attrs(LstmOp, direction), [y, y_h, y_c, sums, cells], 1e-5)
+
+
+def gradient_operands(states: int, sums: int, terms: int, multiplied: int) -> list[np.ndarray]:
+    """factors, r, dy and ends of a gradient."""
+    shapes = (STEPS, SAMPLES, terms * HIDDEN), (multiplied * HIDDEN, HIDDEN), (STEPS, SAMPLES, HIDDEN), (states, SAMPLES, HIDDEN)
+    return [normal(*shape) * np.float32(0.5) for shape in shapes]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradient_goes_back_through_time(reverse: bool) -> None:
+    """States h and c, sums a and b: of c also c of the later state h, of a by c, of b by h, of the older c by c; b is not multiplied."""
+    factors, r, dy, ends = operands = gradient_operands(2, 2, 4, 1)
+    of_sums = np.zeros((STEPS, SAMPLES, 2 * HIDDEN), np.float32)
+    of_h, of_c = ends
+    for t in range(STEPS)[:: 1 if reverse else -1]:
+        to_c, to_a, to_b, to_old = np.split(factors[t], 4, axis=1)
+        of_h = of_h + dy[t]
+        of_c = of_c + to_c * of_h
+        of_sums[t] = np.concatenate([to_a * of_c, to_b * of_h], axis=1)
+        of_h, of_c = of_sums[t, :, :HIDDEN] @ r, to_old * of_c
+    given = {"sources": (0, 1, 0, 1), "targets": (1, 4, 5, 3), "sums": 2, "reverse": reverse}
+    check_op(RecurrentGradientOp, operands, given, [of_sums, np.stack([of_h, of_c])], 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("code", "operands", "changes"),
+    [
+        ("E0401", {"factors": spec(STEPS, SAMPLES, HIDDEN)}, {}),
+        ("E0401", {"r": spec(HIDDEN, HIDDEN + 1)}, {}),
+        ("E0401", {"ends": spec(1, SAMPLES + 1, HIDDEN)}, {}),
+        ("E0402", {"r": spec(2 * HIDDEN, HIDDEN)}, {}),
+        ("E0402", {}, {"sources": (1, 0)}),
+        ("E0402", {}, {"targets": (2, 3)}),
+        ("E0402", {}, {"targets": (2, 0)}),
+        ("E0402", {}, {"targets": (2,)}),
+        ("E0403", {"dy": spec(STEPS, SAMPLES, HIDDEN, dtype="float64")}, {}),
+    ],
+)
+def test_gradients_that_do_not_fit(code: str, operands: dict[str, Any], changes: dict[str, Any]) -> None:
+    base = {
+        "factors": spec(STEPS, SAMPLES, 2 * HIDDEN),
+        "r": spec(HIDDEN, HIDDEN),
+        "dy": spec(STEPS, SAMPLES, HIDDEN),
+        "ends": spec(1, SAMPLES, HIDDEN),
+    }
+    given = {"sources": (0, 0), "targets": (2, 1), "sums": 1, "reverse": False}
+    check_error(code, RecurrentGradientOp, list((base | operands).values()), given | changes)

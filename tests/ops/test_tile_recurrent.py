@@ -51,6 +51,25 @@ def test_lstm() -> None:
     check_op(twin("lstm"), [X[:1], w, r, *[None] * 5], attrs(3, input_forget=False), expected[:, None], tolerance=1e-5)
 
 
+def test_lstm_in_training() -> None:
+    w, r = weights(4)
+    gates = X[:1] @ w[0].T
+    enter, _, _, new = np.split(gates, 4, axis=-1)
+    operands, given = [X[:1], w, r, *[None] * 5], attrs(3, input_forget=False)
+    check_op(twin("lstm_training"), operands, given, gates[:, None], tolerance=1e-5, result=3)
+    check_op(twin("lstm_training"), operands, given, (sigmoid(enter) * np.tanh(new))[:, None], tolerance=1e-5, result=4)
+
+
+def test_gradient() -> None:
+    rng = rng_of_test()
+    factors, r, dy, ends = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 5), (5, 5), (2, 3, 5), (1, 3, 5)))
+    last = factors[1] * (ends[0] + dy[1])
+    first = factors[0] * (last @ r + dy[0])
+    given = {"sources": (0,), "targets": (2,), "sums": 1, "reverse": False}
+    check_op(twin("recurrent_gradient"), [factors, r, dy, ends], given, np.stack([first, last]), tolerance=1e-5)
+    check_op(twin("recurrent_gradient"), [factors, r, dy, ends], given, (first @ r)[None], tolerance=1e-5, result=1)
+
+
 def test_what_does_not_fit() -> None:
     check_error(twin("rnn"), [(2, 3, 4), (1, 5, 4), (1, 6, 5), None, None, None], attrs(1), "E0401")
     check_error(twin("gru"), [(2, 3, 4), (1, 15, 4), (1, 15, 5), None, None, None], attrs(1, linear_before_reset=False), "E0402")

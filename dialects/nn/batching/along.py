@@ -56,7 +56,7 @@ def reverse_sequence(op: BatchedOp) -> Carriage | None:
     return Carriage((at, BatchAxis(0, at.runs) if at.axis == op.attrs["batch_axis"] else None), (at,))
 
 
-@BATCHING.rule("rnn", "gru", "lstm")
+@BATCHING.rule("rnn", "gru", "lstm", "lstm_training")
 def recurrent(op: BatchedOp) -> Carriage | None:
     """Samples stand in the second dimension of inputs, states and results, and are those of the lengths."""
     at = op.carried[0]
@@ -64,4 +64,11 @@ def recurrent(op: BatchedOp) -> Carriage | None:
         return None
     own = {0: at, 4: BatchAxis(0, at.runs), 5: at, **({6: at} if len(op.results) > 2 else {})}
     found = tuple(None if x is None else own.get(index) for index, x in enumerate(op.operands))
-    return Carriage(found, (BatchAxis(2, at.runs), *(at for _ in op.results[1:])))
+    return Carriage(found, tuple(at if x.rank == 3 else BatchAxis(2, at.runs) for x in op.results))
+
+
+@BATCHING.rule("recurrent_gradient")
+def recurrent_gradient(op: BatchedOp) -> Carriage | None:
+    """Samples stand in the second dimension of everything but the weights."""
+    _, at = op.first
+    return Carriage((at, None, at, at), (at, at)) if at.axis == 1 and op.carried[1] is None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ttc.dialects.nn.kernels import KERNELS
 Activation: TypeAlias = Callable[[NDArray], NDArray]
 States: TypeAlias = tuple[NDArray, ...]
 Step: TypeAlias = Callable[[NDArray, States], States]
+Keep: TypeAlias = Callable[[int, int, NDArray, States, States], None]
 _ACTIVATIONS: dict[str, Callable[[NDArray, float, float], NDArray]] = {
     "relu": lambda x, a, b: np.maximum(x, 0),
     "tanh": lambda x, a, b: np.tanh(x),
@@ -104,6 +105,38 @@ def lstm(
     h: NDArray | None = None,
     c: NDArray | None = None,
     peepholes: NDArray | None = None,
+    **attrs: Any,
+) -> tuple[NDArray, ...]:
+    """c' = forget c + input g(...), h' = output l(c'); gates f(x w^T + h r^T + bias + peephole * c): input, output, forget, new."""
+    return _lstm((x, w, r, bias, lengths, h, c, peepholes), None, **attrs)
+
+
+@KERNELS.rule("lstm_training")
+def lstm_training(
+    x: NDArray,
+    w: NDArray,
+    r: NDArray,
+    bias: NDArray | None = None,
+    lengths: NDArray | None = None,
+    h: NDArray | None = None,
+    c: NDArray | None = None,
+    peepholes: NDArray | None = None,
+    **attrs: Any,
+) -> tuple[NDArray, ...]:
+    """Return what `lstm` does, then the sums x w^T + h r^T + bias of all steps, and c' after each."""
+    sums = np.zeros((len(x), len(w), x.shape[1], r.shape[1]), x.dtype)
+    cells = np.zeros((len(x), len(w), x.shape[1], r.shape[2]), x.dtype)
+
+    def keep(t: int, d: int, gates: NDArray, before: States, after: States) -> None:
+        sums[t, d] = gates + before[0] @ r[d].T
+        cells[t, d] = after[1]
+
+    return *_lstm((x, w, r, bias, lengths, h, c, peepholes), keep, **attrs), sums, cells
+
+
+def _lstm(
+    operands: tuple[Any, ...],
+    keep: Keep | None,
     *,
     direction: str,
     activations: tuple[str, ...],
@@ -112,7 +145,7 @@ def lstm(
     clip: float,
     input_forget: bool,
 ) -> tuple[NDArray, ...]:
-    """c' = forget c + input g(...), h' = output l(c'); gates f(x w^T + h r^T + bias + peephole * c): input, output, forget, new."""
+    x, w, r, bias, lengths, h, c, peepholes = operands
     functions = _functions(activations, alphas, betas, clip)
     peek = np.zeros((len(r), 3 * r.shape[2]), x.dtype) if peepholes is None else peepholes
 
@@ -121,7 +154,7 @@ def lstm(
         return partial(_lstm_step, r=r[d], peek=np.split(peek[d], 3), f=f, g=g, last=last, coupled=input_forget)
 
     biases = None if bias is None else _sum_of_halves(bias)
-    return _layer(x, w, biases, lengths, [_start(h, x, w, r), _start(c, x, w, r)], cell, direction)
+    return _layer(x, w, biases, lengths, [_start(h, x, w, r), _start(c, x, w, r)], cell, direction, keep)
 
 
 def _lstm_step(
@@ -133,6 +166,34 @@ def _lstm_step(
     forget = 1 - enter if coupled else f(forget + peek[2] * c)
     c = forget * c + enter * g(new)
     return f(leave + peek[1] * c) * last(c), c
+
+
+@KERNELS.rule("recurrent_gradient")
+def recurrent_gradient(
+    factors: NDArray,
+    r: NDArray,
+    dy: NDArray,
+    ends: NDArray,
+    *,
+    sources: tuple[int, ...],
+    targets: tuple[int, ...],
+    sums: int,
+    reverse: bool,
+) -> tuple[NDArray, NDArray]:
+    """Return cotangents of the sums of all steps, and of the first states: back through time."""
+    steps, samples, size = dy.shape
+    states = len(ends)
+    of_sums, carried = np.zeros((steps, samples, sums * size), dy.dtype), ends.copy()
+    for t in range(steps)[:: 1 if reverse else -1]:
+        slots = np.zeros((2 * states + sums, samples, size), dy.dtype)
+        slots[:states] = carried
+        slots[0] += dy[t]
+        for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
+            slots[target] += factors[t, :, i * size : (i + 1) * size] * slots[source]
+        of_sums[t] = np.concatenate(list(slots[2 * states :]), axis=1) if sums else of_sums[t]
+        carried = slots[states : 2 * states]
+        carried[0] += of_sums[t, :, : len(r)] @ r
+    return of_sums, carried
 
 
 def _functions(names: tuple[str, ...], alphas: tuple[float, ...], betas: tuple[float, ...], clip: float) -> list[Activation]:
@@ -166,8 +227,12 @@ def _layer(
     starts: list[NDArray],
     cell: Callable[[int], Step],
     direction: str,
+    keep: Keep | None = None,
 ) -> tuple[NDArray, ...]:
-    """Outputs [time, directions, batch, hidden] and last states [directions, batch, hidden] of a layer over x[time, batch, features]."""
+    """Outputs [time, directions, batch, hidden] and last states [directions, batch, hidden] of a layer over x[time, batch, features].
+
+    keep: is told each step, the direction, gates of the inputs, and the states before and after.
+    """
     steps, samples = x.shape[:2]
     if lengths is not None and np.any((lengths < 0) | (lengths > steps)):
         raise Error("E0802", f"lengths {lengths.tolist()[:16]} are not all from 0 to {steps}, the steps of a sequence")
@@ -180,7 +245,9 @@ def _layer(
         for t in range(steps)[:: -1 if backward else 1]:
             new = step(gates[t], states)
             running = np.ones((samples, 1), bool) if lengths is None else (t < lengths)[:, None]
-            states = tuple(np.where(running, n, s) for n, s in zip(new, states, strict=True))
+            before, states = states, tuple(np.where(running, n, s) for n, s in zip(new, states, strict=True))
+            if keep is not None:
+                keep(t, d, gates[t], before, states)
             y[t, d] = np.where(running, states[0], 0)
         ends.append(states)
     return (y, *(np.stack(s) for s in zip(*ends, strict=True)))

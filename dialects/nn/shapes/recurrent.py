@@ -20,6 +20,7 @@ ACTIVATIONS = (
     "softplus",
 )
 Floats = tuple[float, ...]
+Ints = tuple[int, ...]
 Texts = tuple[str, ...]
 
 
@@ -85,6 +86,48 @@ def lstm(
     _require(c, state, "c")
     _require(peepholes, (state[0], 3 * state[2]), "peepholes")
     return [y, state, state]
+
+
+def lstm_training(
+    x: Shape,
+    w: Shape,
+    r: Shape,
+    bias: Shape | None = None,
+    lengths: Shape | None = None,
+    h: Shape | None = None,
+    c: Shape | None = None,
+    peepholes: Shape | None = None,
+    *,
+    direction: str,
+    activations: Texts,
+    alphas: Floats,
+    betas: Floats,
+    clip: float,
+    input_forget: bool,
+) -> list[Shape]:
+    """Return the shapes of `lstm`, then [t, d, n, 4 k] and [t, d, n, k].  Raises E0401, E0402."""
+    attrs = {"direction": direction, "activations": activations, "alphas": alphas, "betas": betas, "clip": clip}
+    y, *states = lstm(x, w, r, bias, lengths, h, c, peepholes, input_forget=input_forget, **attrs)
+    return [y, *states, (*y[:3], 4 * y[3]), y]
+
+
+def recurrent_gradient(
+    factors: Shape, r: Shape, dy: Shape, ends: Shape, *, sources: Ints, targets: Ints, sums: int, reverse: bool
+) -> list[Shape]:
+    """Return [t, n, sums k], then the shape of the ends [s, n, k].  Raises E0401, E0402."""
+    for operand in (factors, dy, ends):
+        require_rank(operand, 3)
+    require_rank(r, 2)
+    (steps, samples, size), states = dy, ends[0]
+    _require(factors, (steps, samples, len(sources) * size), "factors")
+    _require(ends, (states, samples, size), "ends")
+    multiplied = r[0] // size if size else sums
+    _require(r, (multiplied * size, size), "r")
+    if states < 1 or multiplied > sums or len(sources) != len(targets):
+        raise Error("E0402", f"{states} states, {sums} sums of which {multiplied} have products, terms {sources} to {targets} do not fit")
+    if not all(0 <= s < states and 0 <= t < 2 * states + sums and s != t for s, t in zip(sources, targets, strict=True)):
+        raise Error("E0402", f"terms {list(sources)} to {list(targets)} do not fit {states} states and {sums} sums")
+    return [(steps, samples, sums * size), ends]
 
 
 def _require_activations(direction: str, functions: int, activations: Texts, alphas: Floats, betas: Floats, clip: float) -> None:

@@ -167,7 +167,7 @@ FACTS: RuleTable[Fact] = RuleTable(
         "manipulation": "repeat tile_broadcast retile adjust",
         "norm": "layer_norm rms_norm",
         "pool": "max_pool2d avg_pool2d",
-        "recurrent": "rnn gru lstm",
+        "recurrent": "rnn gru lstm lstm_training recurrent_gradient",
         "reduce": "argmax argmin cumsum cumprod",
         "resize": "resize_by",
         "sampling": "grid_sample roi_align deform_conv",

@@ -20,7 +20,7 @@ SHARDING.refuse("it is the host's", "bitcast", "bitwise_and", "bitwise_or", "bit
 SHARDING.refuse("it is the host's", "dequantize", "dynamic_expand", "dynamic_reshape", "dynamic_slice", "probe", "host_call")
 SHARDING.refuse("it is the host's", "solve", "cholesky", "qr", "lu", "svd", "eigh", "couple_probabilities", "fft", "irfft")
 SHARDING.refuse("it is not exported", "branch", "loop", "require", "rnn", "gru", "lstm", "batch_norm_training", "dropout")
-SHARDING.refuse("it is not exported", "attention_training", "attention_gradient")
+SHARDING.refuse("it is not exported", "attention_training", "attention_gradient", "lstm_training", "recurrent_gradient")
 SHARDING.refuse("it is not exported", "random_uniform", "random_normal")
 SHARDING.refuse("it is not exported", "sequence_insert", "sequence_erase", "sequence_at", "sequence_join")
 SHARDING.refuse("it is not exported", "string_concat", "string_split", "string_normalize", "regex_full_match", "string_index")

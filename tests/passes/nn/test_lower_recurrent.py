@@ -91,3 +91,50 @@ def test_lengths_that_are_inputs_stay(harness: Harness) -> None:
     lines = [line for line in text.splitlines() if "ttc.constant" not in line]
     outcome = harness.unchanged(LowerRecurrent(), "\n".join(lines).replace("(%x:", "(%n: tensor<2xi64>, %x:", 1))
     assert outcome.missed() == ["nn.rnn stays one op: lengths of sequences are not constant"]
+
+
+def gradient(steps: int = 3, reverse: str = "false") -> str:
+    """The gradient of a direction with two states, three sums of which two are multiplied, and four terms."""
+    types = {"f": f"tensor<{steps}x2x20xf32>", "r": "tensor<10x5xf32>", "y": f"tensor<{steps}x2x5xf32>", "e": "tensor<2x2x5xf32>"}
+    found = f"tensor<{steps}x2x15xf32>"
+    return f"""({", ".join(f"%{name}: {type_}" for name, type_ in types.items())})
+    %0, %1 = nn.recurrent_gradient(%f, %r, %y, %e) {{sources = [0, 0, 1, 1], targets = [1, 4, 6, 3], sums = 3, reverse = {reverse}}}
+        : ({", ".join(types.values())}) -> ({found}, {types["e"]})
+    return %0, %1 : {found}, {types["e"]}"""
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("reverse", ["false", "true"])
+def test_gradients(harness: Harness, steps: int, reverse: str) -> None:
+    outcome = harness.numbers(LowerRecurrent(), gradient(steps, reverse))
+    assert (outcome.count("recurrent_gradient"), outcome.count("matmul")) == (0, steps)
+
+
+def test_gradients_of_many_steps_stay(harness: Harness) -> None:
+    outcome = harness.unchanged(LowerRecurrent(), gradient(65))
+    assert outcome.missed() == ["nn.recurrent_gradient stays one op: it has 65 steps"]
+
+
+def training(*read: int) -> str:
+    """A layer that keeps its sums and cells, of whose results those of these numbers are read."""
+    x, w, r = "tensor<3x2x4xf32>", "tensor<1x20x4xf32>", "tensor<1x20x5xf32>"
+    results = ["tensor<3x1x2x5xf32>", "tensor<1x2x5xf32>", "tensor<1x2x5xf32>", "tensor<3x1x2x20xf32>", "tensor<3x1x2x5xf32>"]
+    return f"""(%x: {x}, %w: {w}, %r: {r})
+    %0, %1, %2, %3, %4 = nn.lstm_training(%x, %w, %r, _, _, _, _, _) {{activations = ["sigmoid", "tanh", "tanh"], alphas = [0.0, 0.0, 0.0],
+        betas = [0.0, 0.0, 0.0], clip = inf, direction = "forward", input_forget = false}} : ({x}, {w}, {r}) -> ({", ".join(results)})
+    return {", ".join(f"%{i}" for i in read)} : {", ".join(results[i] for i in read)}"""
+
+
+def test_what_nobody_reads_is_not_kept(harness: Harness) -> None:
+    outcome = harness.numbers(LowerRecurrent(0), training(0, 1, 2))
+    assert (outcome.count("lstm"), outcome.count("lstm_training")) == (1, 0)
+
+
+@pytest.mark.parametrize("result", [3, 4])
+def test_what_is_read_is_kept(harness: Harness, result: int) -> None:
+    harness.unchanged(LowerRecurrent(0), training(0, result))
+
+
+def test_hosts_write_nothing_out(harness: Harness) -> None:
+    outcome = harness.unchanged(LowerRecurrent(0), gradient())
+    assert outcome.missed() == []

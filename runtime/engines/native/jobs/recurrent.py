@@ -60,16 +60,16 @@ class RecurrentLayer(ABC):
         """Add the jobs, and set the results."""
         ends = [self._direction(d) for d in range(self.directions)]
         self.n.alias(self.y, 0)
-        for index in range(len(self.n.node.results) - 1):
+        for index in range(len(ends[0])):
             last = self.n.temp((self.directions, self.samples, self.hidden), "f32")
             for d, states in enumerate(ends):
-                copy(self.n, states[index], self._at(last, d))
+                copy(self.n, states[index], self.at(last, d))
             self.n.alias(last, index + 1)
 
     def _direction(self, d: int) -> list[View]:
         """Return the jobs of one direction; gives its last states, of which the first is the output's."""
-        gates = self.n.temp((self.steps, self.samples, self.GATES * self.hidden), "f32")
-        weights = self.panels(self._at(self.w, d), self.steps * self.samples)
+        gates = self.inputs(d)
+        weights = self.panels(self.at(self.w, d), self.steps * self.samples)
         bias = self.input_bias(d)
         steps = RegionBuilder(["f32"] if bias is None else ["f32", "f32"])
         region = steps.region(0 if bias is None else steps("add", 0, 1))
@@ -79,7 +79,7 @@ class RecurrentLayer(ABC):
         backward = self.n.attr("direction") == "reverse" or d == 1
         for number in range(self.steps):
             t = self.steps - 1 - number if backward else number
-            states = self.step(d, t, self._at(gates, t), states)
+            states = self.step(d, t, self.at(gates, t), states)
         return [self._kept(state, i, states) for i, state in enumerate(states)]
 
     def _kept(self, state: View, index: int, states: Sequence[View]) -> View:
@@ -89,6 +89,16 @@ class RecurrentLayer(ABC):
         kept = self.n.temp(state.shape, "f32")
         copy(self.n, state, kept)
         return kept
+
+    def inputs(self, d: int) -> View:
+        """Return memory for what the products of the inputs come to, [steps, samples, gates * hidden]."""
+        del d
+        return self.n.temp((self.steps, self.samples, self.GATES * self.hidden), "f32")
+
+    def of_direction(self, view: View, d: int) -> View:
+        """Return what a view [steps, directions, ...] holds of one."""
+        found = view.sliced(1, d, 1)
+        return replace(found, shape=(found.shape[0], *found.shape[2:]), strides=(found.strides[0], *found.strides[2:]))
 
     # ---- what cells define -------------------------------------------------------------------------------------------------------------
 
@@ -122,7 +132,7 @@ class RecurrentLayer(ABC):
         """Return an operand [directions, samples, hidden] of a direction; zeros where it is absent."""
         if not self.n.has(index):
             return constant(np.zeros((self.samples, self.hidden)), "f32")
-        return self._at(self._operand(index), d)
+        return self.at(self._operand(index), d)
 
     def part(self, view: View, gate: int, count: int = 1) -> View:
         """Return neighbouring gates, of a view that holds several."""
@@ -170,7 +180,7 @@ class RecurrentLayer(ABC):
 
     def kept(self, t: int, d: int, before: View) -> View:
         """Return the state after a step whose output is in y: where a sequence is over, the one before."""
-        y = self._at(self._at(self.y, t), d)
+        y = self.at(self.at(self.y, t), d)
         if self.lengths is None:
             return y
         steps = RegionBuilder(self.storages(2, t))
@@ -179,13 +189,13 @@ class RecurrentLayer(ABC):
 
     def output(self, t: int, d: int) -> View:
         """Return memory for the output of a step."""
-        return self._at(self._at(self.y, t), d)
+        return self.at(self.at(self.y, t), d)
 
     def sum_of_halves(self, d: int) -> View | None:
         """Return the biases of inputs and of states together."""
         if self.bias is None:
             return None
-        bias, half = self._at(self.bias, d), self.bias.shape[1] // 2
+        bias, half = self.at(self.bias, d), self.bias.shape[1] // 2
         halves = [bias.sliced(0, 0, half), bias.sliced(0, half, half)]
         steps, total = RegionBuilder([view.storage for view in halves]), self.n.temp((half,), "f32")
         compute_into(self.n, steps.region(steps("add", 0, 1)), halves, total)
@@ -194,7 +204,7 @@ class RecurrentLayer(ABC):
     def _temp(self, columns: int) -> View:
         return self.n.temp((self.samples, columns), "f32")
 
-    def _at(self, view: View, index: int) -> View:
+    def at(self, view: View, index: int) -> View:
         """Return what lies at an index of the first dimension."""
         found = view.sliced(0, index, 1)
         return replace(found, shape=found.shape[1:], strides=found.strides[1:])

@@ -108,6 +108,13 @@ def block_for(cpu: Cpu, rows: int, columns: int, *, is_near: bool = True) -> Blo
     return min(whole or blocks, key=lambda block: _cost(block, columns)).fitted(rows)
 
 
+def narrow_block(cpu: Cpu, rows: int, columns: int) -> Block:
+    """Return a register block for few rows, which all meet a panel at once: panels are narrow, so that several threads have some."""
+    lanes = max(cpu.vector_bytes // 4, 4)
+    vectors = min(2, -(-columns // lanes))
+    return next(block for block in _blocks(cpu) if block.vectors == max(vectors, 1)).fitted(max(rows, 1))
+
+
 def cost_of(cpu: Cpu, columns: int) -> float:
     """Return the time of a row of so many columns: that of as many in the widest blocks, padding included."""
     return min(_cost(block, columns) for block in _blocks(cpu))

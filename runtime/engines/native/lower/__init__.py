@@ -26,7 +26,7 @@ LOWERINGS: RuleTable[Lower] = RuleTable(
         "movement": "concat pad repeat tile_broadcast retile splice",
         "norm": "layer_norm rms_norm",
         "pool": "max_pool2d avg_pool2d",
-        "recurrent": "rnn gru lstm",
+        "recurrent": "rnn gru lstm lstm_training",
         "reduce": "argmax argmin cumsum cumprod",
         "sampling": "grid_sample",
         "scatter": "scatter_nd scatter_elements",

@@ -35,6 +35,13 @@ def lstm(n: Lowering) -> None:
     _Lstm(n).lower()
 
 
+@LOWERINGS.rule("lstm_training")
+def lstm_training(n: Lowering) -> None:
+    """Lower a layer of long short-term memory that keeps its sums and cells."""
+    n.only(*_ATTRIBUTES, "input_forget")
+    _LstmTraining(n).lower()
+
+
 class _Rnn(RecurrentLayer):
     GATES, FUNCTIONS = 1, 1
     _weights: Panels
@@ -43,7 +50,7 @@ class _Rnn(RecurrentLayer):
         return self.sum_of_halves(d)
 
     def prepare(self, d: int) -> None:
-        self._weights = self.panels(self._at(self.r, d), self.samples)
+        self._weights = self.panels(self.at(self.r, d), self.samples)
         self._new = self.gates(1)
 
     def start(self, d: int) -> list[View]:
@@ -68,14 +75,14 @@ class _LinearGru(RecurrentLayer):
     _weights: Panels
 
     def input_bias(self, d: int) -> View | None:
-        return None if self.bias is None else self._at(self.bias, d).sliced(0, 0, 3 * self.hidden)
+        return None if self.bias is None else self.at(self.bias, d).sliced(0, 0, 3 * self.hidden)
 
     def inner_bias(self, d: int) -> list[View]:
         """Return the biases of the state: one view, or none."""
-        return [] if self.bias is None else [self._at(self.bias, d).sliced(0, 3 * self.hidden, 3 * self.hidden)]
+        return [] if self.bias is None else [self.at(self.bias, d).sliced(0, 3 * self.hidden, 3 * self.hidden)]
 
     def prepare(self, d: int) -> None:
-        self._weights = self.panels(self._at(self.r, d), self.samples)
+        self._weights = self.panels(self.at(self.r, d), self.samples)
         self._inner = self.gates(3)
 
     def start(self, d: int) -> list[View]:
@@ -107,7 +114,7 @@ class _Gru(_LinearGru):
     _last: Panels
 
     def prepare(self, d: int) -> None:
-        r = self._at(self.r, d)
+        r = self.at(self.r, d)
         self._weights = self.panels(r.sliced(0, 0, 2 * self.hidden), self.samples)
         self._last = self.panels(r.sliced(0, 2 * self.hidden, self.hidden), self.samples)
         self._inner, self._new, self._part = self.gates(2), self.gates(1), self.gates(1)
@@ -137,20 +144,25 @@ class _Lstm(RecurrentLayer):
         return self.sum_of_halves(d)
 
     def prepare(self, d: int) -> None:
-        self._weights = self.panels(self._at(self.r, d), self.samples)
+        self._weights = self.panels(self.at(self.r, d), self.samples)
         self._gates, self._memory = self.gates(4), self.gates(1)
-        peepholes = self._at(self._operand(7), d) if self.n.has(7) else None
+        peepholes = self.at(self._operand(7), d) if self.n.has(7) else None
         self._peepholes = [] if peepholes is None else [self.part(peepholes, i) for i in range(3)]
 
     def start(self, d: int) -> list[View]:
         return [self.first(5, d), self.first(6, d)]
 
+    def places(self, d: int, t: int, gates: View) -> tuple[View, View]:
+        """Return memory for the sums of a step, and for the cells after it."""
+        return self._gates, self._memory
+
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
         h, c = states
         sums = RegionBuilder(["f32", "f32"])
-        self.product(h, self._weights, sums.region(sums("add", 0, 1)), [gates], self._gates)
+        total, memory = self.places(d, t, gates)
+        self.product(h, self._weights, sums.region(sums("add", 0, 1)), [gates], total)
         f, g, last = self.functions(d)
-        enter, leave, forget, new = (self.part(self._gates, i) for i in range(4))
+        enter, leave, forget, new = (self.part(total, i) for i in range(4))
         xs = [enter, forget, new, c, *self._peepholes[::2]]
         steps = RegionBuilder(self.storages(len(xs), t))
         taken = self.activated(steps, self._seen(steps, 0, 3, 4), f)
@@ -158,14 +170,34 @@ class _Lstm(RecurrentLayer):
         left = steps("sub", steps.number(1.0), taken) if coupled else self.activated(steps, self._seen(steps, 1, 3, 5), f)
         found = steps("add", steps("mul", left, 3), steps("mul", taken, self.activated(steps, 2, g)))
         region = steps.region(self.while_running(steps, len(xs), found, 3))
-        compute_into(self.n, region, [*xs, *self.running(t)], self._memory)
-        xs = [leave, self._memory, *self._peepholes[1:2]]
+        compute_into(self.n, region, [*xs, *self.running(t)], memory)
+        xs = [leave, memory, *self._peepholes[1:2]]
         steps = RegionBuilder(self.storages(len(xs), t))
         found = steps("mul", self.activated(steps, self._seen(steps, 0, 1, 2), f), self.activated(steps, 1, last))
         region = steps.region(self.while_running(steps, len(xs), found, steps.number(0.0)))
         compute_into(self.n, region, [*xs, *self.running(t)], self.output(t, d))
-        return [self.kept(t, d, h), self._memory]
+        return [self.kept(t, d, h), memory]
 
     def _seen(self, steps: RegionBuilder, gate: int, memory: int, peephole: int) -> int:
         """Return a gate that may see the memory."""
         return steps("add", gate, steps("mul", peephole, memory)) if self._peepholes else gate
+
+
+class _LstmTraining(_Lstm):
+    """A layer that keeps its sums, in place of what the inputs' products come to, and its cells."""
+
+    def __init__(self, n: Lowering) -> None:
+        super().__init__(n)
+        self._sums = n.temp((*self.y.shape[:3], self.GATES * self.hidden), "f32")
+        self._cells = n.temp(self.y.shape, "f32")
+
+    def lower(self) -> None:
+        super().lower()
+        self.n.alias(self._sums, 3)
+        self.n.alias(self._cells, 4)
+
+    def inputs(self, d: int) -> View:
+        return self.of_direction(self._sums, d)
+
+    def places(self, d: int, t: int, gates: View) -> tuple[View, View]:
+        return gates, self.at(self.of_direction(self._cells, d), t)

@@ -295,8 +295,13 @@ def layers() -> Iterator[Graph]:
     """Recurrent layers."""
     kinds: dict[str, tuple[int, int, dict[str, Plain]]] = {
         "rnn": (1, 1, {}), "gru": (3, 2, {"linear_before_reset": False}), "lstm": (4, 3, {"input_forget": False}),
+        "lstm_training": (4, 3, {"input_forget": False}),
     }  # fmt: skip
+    terms: dict[str, Plain] = {"sources": (0, 0, 1, 1), "targets": (1, 5, 4, 3), "sums": 3}
     for n in SIZES:
+        for format, precision in ((FLOATS[0], "float32"), (FLOATS[1], "float32"), (FLOATS[1], "bfloat16"), (FLOATS[2], "float32")):
+            rows = [(4, 3, 4 * n), (2 * n, n), (4, 3, n), (2, 3, n)]
+            yield graph_of("recurrent_gradient", rows, {**terms, "reverse": n == 17}, format, held=(1,), precision=precision)
         for op, (gates, functions, own) in kinds.items():
             for count, direction in ((1, "forward"), (1, "reverse"), (2, "bidirectional")):
                 attrs = {
@@ -308,7 +313,7 @@ def layers() -> Iterator[Graph]:
                     "clip": 3.0 if n == 17 else float("inf"),
                 }
                 weights = [(count, gates * n, 5), (count, gates * n, n), (count, 2 * gates * n)]
-                states = [(count, 3, n)] * (2 if op == "lstm" else 1)
+                states = [(count, 3, n)] * (2 if gates == 4 else 1)
                 shapes = [(4, 3, 5), *weights, (3,), *states]
                 formats = ["Float32"] * 4 + ["Int64"] + ["Float32"] * len(states)
                 yield graph_of(op, shapes, attrs, formats, limits={4: (0, 5)}, held=(1, 2, 3))

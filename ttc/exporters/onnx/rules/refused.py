@@ -22,3 +22,4 @@ NODE_RULES.refuse("Fourier transforms are exported as products; this one is too 
 NODE_RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
 NODE_RULES.refuse("a value that is shown is an output", "probe")
 NODE_RULES.refuse("attention in training is written out before", "attention_training", "attention_gradient")
+NODE_RULES.refuse("layers in training are cut into steps before; these have too many", "lstm_training", "recurrent_gradient")

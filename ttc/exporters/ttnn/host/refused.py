@@ -8,7 +8,9 @@ HOST_RULES.refuse(_DEVICE, "matmul", "grouped_matmul", "batch_norm", "layer_norm
 HOST_RULES.refuse(_DEVICE, "rotary_embedding", "softmax", "log_softmax", "reduce_mean")
 HOST_RULES.refuse(_DEVICE, "floor", "ceil", "round", "erf", "tanh", "sigmoid", "silu", "softplus")
 HOST_RULES.refuse(_DEVICE, "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "hard_swish")
-HOST_RULES.refuse("training is not exported", "batch_norm_training", "attention_training", "attention_gradient")
+HOST_RULES.refuse(
+    "training is not exported", "batch_norm_training", "attention_training", "attention_gradient", "lstm_training", "recurrent_gradient"
+)
 HOST_RULES.refuse(
     "torch computes it otherwise, or not at all", "det", "solve", "cholesky", "qr", "lu", "svd", "eigh", "fft", "irfft", "bitcast"
 )

@@ -23,3 +23,4 @@ RULES.refuse("transforms are cut into products before; what is left has no kerne
 RULES.refuse("a value that is shown is an output", "probe")
 RULES.refuse("a function of Python is the process's that compiled the model", "host_call")
 RULES.refuse("attention in training is written out before", "attention_training", "attention_gradient")
+RULES.refuse("layers in training are cut into steps before; these have too many", "lstm_training", "recurrent_gradient")
