@@ -29,6 +29,8 @@ from ttc.runtime.engines.native.kernels.lengths import CheckLengths
 Activation: TypeAlias = "tuple[str, float, float]"
 """A function by the name that recurrent layers have for it, and its parameters."""
 
+STEP_FLOPS, STEP_TASKS = 1 << 17, 16
+"""The least FLOPs of a task of a step, which take a microsecond, as telling a thread of it does; and the most tasks of few panels."""
 _MOST_STEPS = 1 << 13
 """The most steps of both directions together: every step is a few jobs."""
 _LENGTHS: tuple[Storage, ...] = ("i32", "i64")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ttc.runtime.engines.native.graph.region import RegionBuilder
+from typing import ClassVar
+
+from ttc.runtime.engines.native.graph.region import Region, RegionBuilder
 from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.copies import copied
 from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.lowering import Lowering
-from ttc.runtime.engines.native.jobs.products import Panels
-from ttc.runtime.engines.native.jobs.recurrent import RecurrentLayer, floats
+from ttc.runtime.engines.native.jobs.products import Panels, left_operand, packed
+from ttc.runtime.engines.native.jobs.recurrent import STEP_FLOPS, STEP_TASKS, RecurrentLayer, floats
+from ttc.runtime.engines.native.kernels.gemm_block import narrow_block
+from ttc.runtime.engines.native.kernels.lstm_step import LstmStep
 from ttc.runtime.engines.native.lower import LOWERINGS
 
 _ATTRIBUTES = ("direction", "activations", "alphas", "betas", "clip")
@@ -138,16 +143,27 @@ class _Gru(_LinearGru):
 
 class _Lstm(RecurrentLayer):
     GATES, FUNCTIONS = 4, 3
+    KEEPS: ClassVar[bool] = False
+    """Whether the sums of all steps stay in memory."""
     _weights: Panels
 
     def input_bias(self, d: int) -> View | None:
         return self.sum_of_halves(d)
 
     def prepare(self, d: int) -> None:
-        self._weights = self.panels(self.at(self.r, d), self.samples)
-        self._gates, self._memory = self.gates(4), self.gates(1)
+        r = self.at(self.r, d)
         peepholes = self.at(self._operand(7), d) if self.n.has(7) else None
         self._peepholes = [] if peepholes is None else [self.part(peepholes, i) for i in range(3)]
+        self._gates, self._memory = self.gates(4), self.gates(1)
+        block = narrow_block(self.n.cpu, self.samples, 2 * self.hidden)
+        self._whole = self.lengths is None and not self._peepholes and block.vectors == 2 and self.hidden % block.lanes == 0
+        if self._whole:
+            vectors = self.hidden // block.lanes
+            units = copied(self.n, self.n.reshaped(r, (4, vectors, block.lanes, self.hidden)).permuted((1, 0, 2, 3)))
+            turned = self.n.reshaped(units, (4 * self.hidden, self.hidden)).permuted((1, 0))
+            self._weights = packed(self.n, turned, block, "f32")
+        else:
+            self._weights = self.panels(r, self.samples)
 
     def start(self, d: int) -> list[View]:
         return [self.first(5, d), self.first(6, d)]
@@ -158,25 +174,57 @@ class _Lstm(RecurrentLayer):
 
     def step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
         h, c = states
+        if self._whole:
+            return self._whole_step(d, t, gates, states)
         sums = RegionBuilder(["f32", "f32"])
         total, memory = self.places(d, t, gates)
         self.product(h, self._weights, sums.region(sums("add", 0, 1)), [gates], total)
-        f, g, last = self.functions(d)
         enter, leave, forget, new = (self.part(total, i) for i in range(4))
-        xs = [enter, forget, new, c, *self._peepholes[::2]]
-        steps = RegionBuilder(self.storages(len(xs), t))
+        compute_into(self.n, self._cell(d, t), [enter, forget, new, c, *self._peepholes[::2], *self.running(t)], memory)
+        compute_into(self.n, self._output(d, t), [leave, memory, *self._peepholes[1:2], *self.running(t)], self.output(t, d))
+        return [self.kept(t, d, h), memory]
+
+    def _whole_step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
+        """Add one job for all of a step: its product, cells and outputs."""
+        block, n = self._weights.block, self.n
+        _, memory = self.places(d, t, gates)
+        h, c = (left_operand(n, state, "f32") for state in states)
+        named = {"left": h, "gates": gates, "before": c, "cells": memory, "output": self.output(t, d)}
+        vectors, row_blocks = self.hidden // block.lanes, -(-self.samples // block.rows)
+        sizes = {"rows": self.samples, "columns": self.hidden, "depth": self.hidden, "row_blocks": row_blocks}
+        chunks = max(min(row_blocks, STEP_TASKS // vectors), 1)
+        flops, tasks = 2 * self.samples * self.hidden * self.GATES * self.hidden, vectors * chunks
+        strides = {f"{name}_row": view.strides[0] * view.item_bytes for name, view in named.items()}
+        n.job(
+            LstmStep(block, self._cell(d, t), self._output(d, t), self.KEEPS),
+            {**sizes, "row_chunks": chunks, **named, "weights": self._weights.view, **strides},
+            tasks=tasks,
+            written=[memory, named["output"], *([gates] if self.KEEPS else [])],
+            chunk=max(tasks * STEP_FLOPS // max(flops, 1), 1),
+            scratch=2 * block.bytes,
+            flops=flops,
+            moved_bytes=self._weights.element_bytes + gates.distinct_bytes,
+        )
+        return [named["output"], memory]
+
+    def _cell(self, d: int, t: int) -> Region:
+        """Return the new cells, of input, forget and new gates, the cells before, two peepholes if any, and what tells the lengths."""
+        f, g, _ = self.functions(d)
+        count = 4 + len(self._peepholes[::2])
+        steps = RegionBuilder(self.storages(count, t))
         taken = self.activated(steps, self._seen(steps, 0, 3, 4), f)
         coupled = self.n.attr("input_forget", False)
         left = steps("sub", steps.number(1.0), taken) if coupled else self.activated(steps, self._seen(steps, 1, 3, 5), f)
         found = steps("add", steps("mul", left, 3), steps("mul", taken, self.activated(steps, 2, g)))
-        region = steps.region(self.while_running(steps, len(xs), found, 3))
-        compute_into(self.n, region, [*xs, *self.running(t)], memory)
-        xs = [leave, memory, *self._peepholes[1:2]]
-        steps = RegionBuilder(self.storages(len(xs), t))
+        return steps.region(self.while_running(steps, count, found, 3))
+
+    def _output(self, d: int, t: int) -> Region:
+        """Return the outputs, of the output gate, the new cells, a peephole if any, and what tells the lengths."""
+        f, _, last = self.functions(d)
+        count = 2 + len(self._peepholes[1:2])
+        steps = RegionBuilder(self.storages(count, t))
         found = steps("mul", self.activated(steps, self._seen(steps, 0, 1, 2), f), self.activated(steps, 1, last))
-        region = steps.region(self.while_running(steps, len(xs), found, steps.number(0.0)))
-        compute_into(self.n, region, [*xs, *self.running(t)], self.output(t, d))
-        return [self.kept(t, d, h), memory]
+        return steps.region(self.while_running(steps, count, found, steps.number(0.0)))
 
     def _seen(self, steps: RegionBuilder, gate: int, memory: int, peephole: int) -> int:
         """Return a gate that may see the memory."""
@@ -185,6 +233,8 @@ class _Lstm(RecurrentLayer):
 
 class _LstmTraining(_Lstm):
     """A layer that keeps its sums, in place of what the inputs' products come to, and its cells."""
+
+    KEEPS = True
 
     def __init__(self, n: Lowering) -> None:
         super().__init__(n)

@@ -10,6 +10,7 @@ from ttc.runtime.engines.native.jobs.copies import copy
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, multiplier_of, packed, span_of, submit_product
+from ttc.runtime.engines.native.jobs.recurrent import STEP_FLOPS, STEP_TASKS
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block, narrow_block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
@@ -18,9 +19,6 @@ from ttc.runtime.engines.native.lower import LOWERINGS
 
 _MOST_STEPS = 1 << 13
 """The most steps: every one is a job."""
-_TASK_FLOPS = 1 << 17
-"""The least FLOPs of a task: a microsecond, the time in which a thread is told of it."""
-_TASKS = 16
 
 
 @LOWERINGS.rule("recurrent_gradient")
@@ -84,7 +82,7 @@ class _Gradient:
         factors, dy = _at(self.factors, t), _at(self.dy, t)
         panel_count, row_blocks = block.panels(self.size), -(-self.samples // block.rows)
         flops = 2 * self.samples * panels.depth * self.size
-        chunks = max(min(row_blocks, _TASKS // panel_count), 1)
+        chunks = max(min(row_blocks, STEP_TASKS // panel_count), 1)
         tasks = panel_count * chunks
         named = {"left": target if left is None else left, "factors": factors, "dy": dy, "sums": target, "kept": kept}
         words = {**named, "weights": panels.view, "carried": carried, **{f"{name}_row": _row_bytes(x) for name, x in named.items()}}
@@ -101,7 +99,7 @@ class _Gradient:
             },
             tasks=tasks,
             written=[carried, target, *([kept] if kernel.multiplied else [])],
-            chunk=max(tasks * _TASK_FLOPS // max(flops, 1), 1),
+            chunk=max(tasks * STEP_FLOPS // max(flops, 1), 1),
             scratch=kernel.scratch_bytes,
             flops=flops,
             moved_bytes=panels.element_bytes + sum(x.distinct_bytes for x in (factors, dy, target)),

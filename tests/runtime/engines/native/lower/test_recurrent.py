@@ -14,8 +14,9 @@ from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
 
 LEVELS = ("amx", "avx2", "generic")
-GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-NAMES = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
+GATES = {"rnn": 1, "gru": 3, "lstm": 4, "lstm_training": 4}
+LSTMS = ("lstm", "lstm_training")
+NAMES = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), **dict.fromkeys(LSTMS, ("sigmoid", "tanh", "tanh"))}
 EVERY = (
     "relu", "tanh", "sigmoid", "affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu", "softsign", "softplus",
 )  # fmt: skip
@@ -34,7 +35,7 @@ def operands(op: str, sizes: tuple[int, int, int, int], directions: int, lengths
         lengths,
         normal(directions, samples, hidden) if "h" in present else None,
     ]
-    if op == "lstm":
+    if op in LSTMS:
         found += [normal(directions, samples, hidden) if "c" in present else None]
         found += [normal(directions, 3 * hidden) if "p" in present else None]
     return found
@@ -61,11 +62,12 @@ def layer(
     functions = (names or NAMES[op]) * directions
     attrs = {"direction": direction, "activations": functions, "clip": float("inf"), **attrs}
     attrs |= {"alphas": (0.3,) * len(functions), "betas": (0.7,) * len(functions)}
-    attrs |= {"gru": {"linear_before_reset": False}, "lstm": {"input_forget": False}, "rnn": {}}[op] | attrs
+    attrs |= {"gru": {"linear_before_reset": False}, "rnn": {}}.get(op, {"input_forget": False}) | attrs
     there = [i for i, array in enumerate(given) if array is not None]
     numbers = tuple(there.index(i) if i in there else None for i in range(len(given)))
     state = TensorType((directions, samples, hidden), format)
-    results = (TensorType((steps, directions, samples, hidden), format), state, state)[: 3 if op == "lstm" else 2]
+    y, sums = (TensorType((steps, directions, samples, size), format) for size in (hidden, 4 * hidden))
+    results = (y, state, state, sums, y)[: {"lstm": 3, "lstm_training": 5}.get(op, 2)]
     formats = ["Int32" if i == 4 else format for i in there]
     arrays = [given[i] for i in there]
     inputs = [
@@ -110,7 +112,7 @@ def test_instruction_sets(op: str, level: str) -> None:
 @pytest.mark.parametrize("result", [0, 1, 2])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_sequences_of_several_lengths(op: str, result: int, direction: str) -> None:
-    if result == 2 and op != "lstm":
+    if result == 2 and op not in LSTMS:
         result = 1
     lengths = np.array([3, 0, 6, 1, 5], np.int32)
     close(layer(op, (6, 5, 4, 17), lengths=lengths, result=result, direction=direction, present="bhc"))
@@ -125,6 +127,32 @@ def test_operands_may_be_absent(op: str, present: str) -> None:
 @pytest.mark.parametrize("op", GATES)
 def test_the_first_state_may_be_one_number_for_all(op: str) -> None:
     close(layer(op, (4, 8, 5, 33), present="bh", result=1, spread=True))
+
+
+@pytest.mark.parametrize("result", [3, 4])
+@pytest.mark.parametrize("lengths", [None, [3, 0, 6, 1, 5]], ids=["whole", "lengths"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("hidden", [16, 17])
+def test_sums_and_cells_are_kept(hidden: int, direction: str, lengths: list[int] | None, result: int) -> None:
+    given = None if lengths is None else np.array(lengths, np.int32)
+    close(layer("lstm_training", (6, 5, 4, hidden), lengths=given, result=result, direction=direction, present="bhcp"))
+    close(layer("lstm_training", (6, 5, 4, hidden), lengths=given, result=result, direction=direction))
+
+
+@pytest.mark.parametrize("op", LSTMS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("sizes", [(1, 1, 3, 16), (5, 13, 9, 48), (3, 33, 4, 32), (4, 8, 70, 64)])
+def test_steps_of_whole_vectors(op: str, level: str, sizes: tuple[int, int, int, int]) -> None:
+    for direction, result in (("forward", 0), ("reverse", 2), ("bidirectional", 1)):
+        found = layer(op, sizes, level=level, direction=direction, result=result, present="bhc", input_forget=sizes[1] == 13)
+        close(found)
+        assert "LstmStep" in found[0].kernels
+
+
+def test_whole_vectors_begin_at_one_number_for_all() -> None:
+    found = layer("lstm", (4, 8, 5, 32), present="bh", result=1, spread=True)
+    close(found)
+    assert "LstmStep" in found[0].kernels
 
 
 @pytest.mark.parametrize("linear", [False, True])
