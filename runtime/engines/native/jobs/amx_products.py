@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import View, dense
+from ttc.runtime.engines.native.graph.tensors import Place, View, dense
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
 from ttc.runtime.engines.native.jobs.copies import pad
 from ttc.runtime.engines.native.jobs.frames import Frame, frame_of
@@ -44,6 +44,9 @@ _TASK_FLOPS = 2_000_000
 """The least FLOPs of a task, if there are several."""
 _TASK_PANELS = 8
 """The least panels of a task whose rows are gathered, if there are several: gathering takes about as long as one panel."""
+
+_MOST_ROOM_BYTES = 1 << 20
+"""The most bytes by which memory of rows is made larger, so that whole blocks are read."""
 
 
 @record
@@ -133,8 +136,9 @@ def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: i
             left = tile_rows(n, a, parts, BLOCK - 1)
         rows, laid = DenseRows(), _laid(left, panels, tensors)
     cut, runs = laid.cut, laid.runs
-    kernel = AmxGemm(parts, rows, region, tuple(spread for _, spread in others), laid.batch, bool(runs))
-    gathered = cut.height if parts == 1 or isinstance(rows, FloatRows) else 0
+    has_room = parts == 1 and panels.depth % DEPTH == 0 and _make_room(laid)
+    kernel = AmxGemm(parts, rows, region, tuple(spread for _, spread in others), laid.batch, bool(runs), has_room)
+    gathered = cut.height if (parts == 1 and not has_room) or isinstance(rows, FloatRows) else 0
     scratch = kernel.scratch_bytes(panels.depth, 1, gathered, cut.height * runs.get("span", 0))
     submit_tiles(n, kernel, {**laid.words, **runs}, laid.sizes, cut, c, scratch, flops)
 
@@ -146,6 +150,21 @@ def _laid(left: View, panels: TilePanels, tensors: Sequence[View]) -> _Laid:
     sizes = _sizes(panels, rows, prod(batch))
     cut = cut_dense(sizes, _TASK_FLOPS, gathers=panels.parts == 1)
     return _Laid(words, len(batch), sizes, cut, runs_of(sizes, cut))
+
+
+def _make_room(laid: _Laid) -> bool:
+    """Return whether a block of rows can be read behind the last one, in memory that is made larger for it."""
+    left, step = laid.words["a"], laid.words["a_row"]
+    if laid.sizes.rows % BLOCK == 0:
+        return True
+    if not isinstance(left, View) or not isinstance(step, int) or left.buffer.place is not Place.ARENA or min(left.strides) < 0:
+        return False
+    room = (BLOCK - laid.sizes.rows % BLOCK) * abs(step)
+    last = left.offset + sum((size - 1) * stride for size, stride in zip(left.shape, left.strides, strict=True))
+    if room > _MOST_ROOM_BYTES:
+        return False
+    left.buffer.size_bytes = max(left.buffer.size_bytes, (last + 1) * left.item_bytes + room)
+    return True
 
 
 def _whole_rows(n: Lowering, a: View) -> View:

@@ -2,10 +2,10 @@
 
 As `gemm`, but for the inner loops: a block of 32 x 32 sums is four tiles; for each 32 channels, two tiles of rows and two of the panel are
 loaded, once for each pair of parts that differs from the one before (see `amx_parts`), and multiplied into the four.  Tiles of rows are
-loaded from where the rows lie, if these are rows of parts at one stride, 32 rows of bfloat16 with whole tiles of channels, or in frames of
-images (see `amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows.  Rows of floats
-that one task meets alone are brought into parts there (`FloatRows`).  The sums go to the first-level cache, and from there through the
-region.
+loaded from where the rows lie, if these are rows of parts at one stride, rows of bfloat16 with whole tiles of channels, or in frames of
+images (see `amx_frames`); else they are gathered into scratch memory first, tap by tap: other windows, and the last rows where there is no
+memory behind them.  Rows of floats that one task meets alone are brought into parts there (`FloatRows`).  The sums go to the first-level
+cache, and from there through the region.
 
 Several blocks of rows, a group, stay near while the panels come by, each of which is read once a group; the next one is fetched into the
 second-level cache meanwhile.  Where a group's rows are too long for that cache, their channels come in runs: all panels of a span for one
@@ -53,6 +53,7 @@ class AmxGemm(TileProduct):
         rows: how rows are found.
         region, spread, batch: as `gemm.Gemm`.
         in_runs: whether channels come in runs; of `DenseRows` alone.
+        has_room: of dense rows of bfloat16: whether these have whole tiles of channels, and memory for BLOCK - 1 more, which is read, too.
 
     Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest; in runs (element of the batch, range of
     groups of rows, range of panels), those at a time that share their rows.  Words: `names`; strides are in bytes;
@@ -66,6 +67,7 @@ class AmxGemm(TileProduct):
     spread: tuple[bool, ...] = ()
     batch: int = 0
     in_runs: bool = False
+    has_room: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -248,7 +250,7 @@ class _Work:
         rows = f.at(self._left(base, first, f.constant(0, "i64"), start), self.header, "i8")
         step = self.row_bytes if isinstance(self.kernel.rows, FloatRows) else self.words["a_row"]
         there = (rows, step, f.constant(64, "i64"), self.width_bytes)
-        if self.parts > 1:
+        if self.parts > 1 or self.kernel.has_room:
             self._note(record, there, mark)
             return
         with f.choice(count.equals(BLOCK) & (self.depth % DEPTH).equals(0)) as (direct, elsewhere):

@@ -17,6 +17,11 @@ from tests.runtime.engines.native import in_float64
 from tests.runtime.engines.native.graphs import Given, Ran, emulated_tiles, normal
 from tests.runtime.engines.native.guarded import outcomes
 from tests.runtime.engines.native.guarded_cases import graph_of
+from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.jobs.job import Job
+from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
+from ttc.runtime.engines.native.prepare.build import lower_graph
+from ttc.runtime.tensors import Constants
 
 PRECISIONS = ("bfloat16", "high", "float32")
 ERRORS = {"bfloat16": 2.0**-7, "high": 2.0**-15, "float32": 2.0**-21}
@@ -122,6 +127,26 @@ def test_regions(precision: str, format: str) -> None:
 def test_other_instruction_sets(level: str, precision: str) -> None:
     a, b = normal(35, 33), normal(33, 17)
     close(product(a, b, precision=precision, level=level), a, b, precision)
+
+
+@pytest.mark.parametrize("depth", [64, 60])
+@pytest.mark.parametrize("rows", [1, 5, 31, 33, 50, 300])
+def test_last_rows_of_bfloat16(rows: int, depth: int) -> None:
+    a, b = normal(rows, depth), normal(depth, 70)
+    close(product(a, b, precision="bfloat16"), a, b, "bfloat16")
+    close(product(a, b, precision="bfloat16", format="Float16_b"), a, b, "bfloat16")
+
+
+@pytest.mark.parametrize(("shape", "has_room", "elements"), [((33, 64), True, 64 * 64), ((64, 64), True, 64 * 64), ((33, 60), False, None)])
+def test_memory_of_rows_of_bfloat16_holds_whole_blocks(shape: tuple[int, int], has_room: bool, elements: int | None) -> None:
+    graph = graph_of("matmul", [shape, (shape[1], 40)], PLAIN, "Float16_b", held=(1,), precision="bfloat16")
+    lowered = lower_graph(graph.netlist.graphs["g"], graph.netlist, Constants(graph.tensors), emulated_tiles())
+    (job,) = (step for step in lowered.steps if isinstance(step, Job) and isinstance(step.kernel, AmxGemm))
+    assert isinstance(job.kernel, AmxGemm)
+    rows = job.words[job.kernel.names.index("a")]
+    assert isinstance(rows, View)
+    assert job.kernel.has_room is has_room
+    assert rows.buffer.size_bytes == 2 * (elements or rows.elements)
 
 
 # ---- numbers that are no sums of parts -----------------------------------------------------------------------------------------------
@@ -278,6 +303,7 @@ def test_kernels_stay_inside(precision: str, at_end: bool) -> None:
             graphs.append(graph_of("matmul", [(n, 33), (33, 17), (17,)], PLAIN, format, **options))
             graphs.append(graph_of("matmul", [(32, n), (n, 32), (32,)], PLAIN, format, **options))
         graphs.append(graph_of("matmul", [(2, n, 64), (2, 64, n)], PLAIN, **options))
+        graphs.append(graph_of("matmul", [(n, 64), (64, 33)], PLAIN, "Float16_b", **{**options, "held": (1,)}))
         graphs.append(graph_of("conv2d", [(2, 7, 9, n), (3, 2, n, 19), (19,)], attrs, **options))
         graphs.append(graph_of("conv2d", [(1, 7, n + 3, 5), (3, 3, 5, 33), (33,)], attrs, "Float16_b", **options))
         graphs.append(graph_of("conv_transpose2d", [(2, 5, 6, n), (3, 3, 4, n), (4,)], up, **options))
