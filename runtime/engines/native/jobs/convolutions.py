@@ -151,7 +151,7 @@ def submit_windows(
 def _rows_of(n: Lowering, images: Images) -> WindowRows:
     """Return how windows are found: fast where none of them meets a border."""
     inside = images.x.taps == 1 and all(axis.is_inside for axis in (images.y, images.x))
-    return InnerRows() if inside and n.cpu.vector_bytes == 32 else WindowRows()
+    return InnerRows() if inside else WindowRows()
 
 
 def window_words(images: Images, panels: View, result: Result) -> dict[str, Word]:

@@ -63,9 +63,11 @@ def conv2d(n: Lowering) -> None:
         grouped(n, x, w, lanes, *whole_region(n, bias))
         return
     parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
-    if groups == 1 and all((axis.taps, axis.stride, axis.before, axis.windows) == (1, 1, 0, axis.size) for axis in axes):
-        _pixels(n, x, w, bias, parts)
-        return
+    if groups == 1 and all(axis.taps == 1 and axis.is_inside for axis in axes):
+        seen = _seen(x, axes)
+        if parts > 1 or seen.shape == x.shape:
+            _pixels(n, seen, w, bias, parts)
+            return
     multiplier = multiplier_of(n, x.shape[3])
     if groups == 1 and not parts and has_few_results(n.cpu, w, axes[1]):
         convolve_in_columns(n, left_operand(n, x, multiplier), w, axes, multiplier, *whole_region(n, bias))
@@ -158,8 +160,15 @@ def _parts(n: Lowering, x: View, w: View, rows: int) -> int:
     return tile_parts(n, w, rows, w.shape[3], x.shape[3] * run, taps // run)
 
 
+def _seen(x: View, axes: tuple[WindowAxis, WindowAxis]) -> View:
+    """Return the pixels of x[n, h, w, c] that windows of one pixel each meet."""
+    for dimension, axis in enumerate(axes, 1):
+        x = x.sliced(dimension, 0, axis.windows, axis.stride)
+    return x
+
+
 def _pixels(n: Lowering, x: View, w: View, bias: View | None, parts: int) -> None:
-    """Windows of one pixel each, all pixels: a product of matrices."""
+    """Windows of one pixel each: a product of matrices."""
     if parts:
         from ttc.runtime.engines.native.jobs.amx_products import multiply_in_tiles
 
