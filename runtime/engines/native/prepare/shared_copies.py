@@ -1,4 +1,6 @@
-"""The step that makes copies of a tensor in another order only once for steps soon after each other, panels of products among them."""
+"""The step that makes copies of a tensor in another order only once for steps soon after each other: panels of products, and rows in parts
+or as scaled integers, among them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from collections.abc import Collection, Hashable, Sequence
 from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.movement import Movement
+from ttc.runtime.engines.native.kernels.operands import RowKernel
 from ttc.runtime.engines.native.kernels.packing import Packing
 from ttc.runtime.engines.native.planning.steps import Step, buffers_of
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
@@ -47,4 +50,4 @@ def share_copies(steps: Sequence[Step], named: Collection[PlanBuffer], allow: Al
 
 
 def _is_copy(job: Job) -> bool:
-    return isinstance(job.kernel, Movement | Packing)
+    return isinstance(job.kernel, Movement | Packing | RowKernel)

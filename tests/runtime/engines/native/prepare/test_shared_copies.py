@@ -7,6 +7,7 @@ import pytest
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.prepare import shared_copies
 
 
@@ -55,3 +56,19 @@ def test_panels_are_packed_once_for_products_in_a_row(monkeypatch: pytest.Monkey
     found = panels_of_products(5)
     assert (found.kernels.count("PackRows"), found.each_run.count("PackRows")) == (5, 1)
     np.testing.assert_allclose(found.native, found.reference, rtol=1e-3, atol=1e-1)
+
+
+@pytest.mark.parametrize(
+    ("precision", "tiles", "kernel"), [("float32", True, "SplitRows"), ("high", True, "SplitRows"), ("high", False, "ScaleRows")]
+)
+def test_rows_are_rewritten_once_for_products_of_the_same(precision: str, tiles: bool, kernel: str) -> None:
+    if not tiles and not host_cpu().has("avx2"):
+        pytest.skip("needs a CPU with AVX2")
+    type_ = TensorType((70, 400), "Float32")
+    works = [Work("tile.map", (0, 0), {"fn": "add"}, (type_,))]
+    works += [Work("tile.matmul", (4, weights), {"transpose_a": False, "transpose_b": False}, (type_,)) for weights in (1, 2, 3)]
+    works += [Work("tile.map", (5, 6), {"fn": "mul"}, (type_,)), Work("tile.map", (8, 7), {"fn": "add"}, (type_,))]
+    weights = [Given(normal(400, 400), constant=True) for _ in range(3)]
+    found = ran(works, [Given(normal(70, 400)), *weights], precision=precision, tiles=tiles, level="amx" if tiles else "avx2")
+    assert (found.kernels.count(kernel), found.each_run.count(kernel)) == (3, 1)
+    found.close(2.0**-12)
