@@ -67,6 +67,10 @@ class NormRows(JobKernel):
                 center = f.converted(sums.emit(row, self.source, length, lambda sum_, x: sum_ + x) / count, "f32")
             square = f.converted(sums.emit(row, self.source, length, lambda sum_, x: self._square(f, sum_, x, center)) / count, "f32")
             self._finish(f, bases, length, center, 1.0 / f.unary("sqrt", square + eps))
+            self.end_row(f, words, bases, place)
+
+    def end_row(self, f: Writer, words: Words, bases: dict[str, Value], place: Value) -> None:
+        """Emit what follows once a row is written.  bases: addresses of the tensors' rows.  place: number of the row."""
 
     def _square(self, f: Writer, sum_: Value, x: Value, center: Value) -> Value:
         distance = x - center if self.centered else x

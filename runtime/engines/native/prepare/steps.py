@@ -20,6 +20,7 @@ from ttc.runtime.engines.native.prepare.keep_wide import keep_wide
 from ttc.runtime.engines.native.prepare.lay_out import cut_segments, place_buffers, write_in_place
 from ttc.runtime.engines.native.prepare.lower_nodes import bind_queues, lower_nodes
 from ttc.runtime.engines.native.prepare.packed_inside import with_packing_inside
+from ttc.runtime.engines.native.prepare.parts_inside import with_parts_inside
 from ttc.runtime.engines.native.prepare.reshapes import sink_reshapes
 from ttc.runtime.engines.native.prepare.rewriter import StepRewriter
 from ttc.runtime.engines.native.prepare.shape_rules import is_sound
@@ -169,6 +170,15 @@ class PackInside(PlanStep):
         draft.steps = with_packing_inside(draft.steps, rewriter.allow)
 
 
+class PartsInside(PlanStep):
+    """Let normalizations write their rows in parts, where products in tiles read them so."""
+
+    name = "parts-inside"
+
+    def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
+        draft.steps = with_parts_inside(draft.steps, rewriter.allow)
+
+
 class WriteInPlace(PlanStep):
     """Order steps so that they need less memory, and results can be written over the entries that they replace."""
 
@@ -224,6 +234,7 @@ PLACING: tuple[PlanStep, ...] = (
     ShareConstant(),
     ShareCopies(),
     PackInside(),
+    PartsInside(),
     WriteInPlace(),
     JoinPasses(),
     PlaceBuffers(),
