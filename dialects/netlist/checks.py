@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.numerics import KERNELS
 from ttc.dialects.netlist.check_graphs import check_graphs
 from ttc.dialects.netlist.check_programs import check_programs
 from ttc.dialects.netlist.check_queues import check_queues
@@ -67,6 +68,7 @@ def _check_chip(chip: Chip, found: Findings) -> None:
     require(sound, "its links name a chip that is not there, or two chips twice, or are too many")
     unknown = [name for name in chip.formats if name not in FORMATS]
     require(not unknown, f"there is no data format {unknown[:1]}")
+    require(chip.kernels in KERNELS, f"there is no set of kernels '{chip.kernels[:40]}'")
 
 
 def _check_names(netlist: Netlist, found: Findings) -> None:

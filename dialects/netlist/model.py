@@ -318,6 +318,7 @@ class Chip:
     memory of the program alone, without a limit.
     links: (chip, chip, number of Ethernet links between them), the lower chip first.
     host_links: between the host and the chips.
+    kernels: set of kernels, and firmware that goes with it.
     """
 
     target: str
@@ -338,6 +339,7 @@ class Chip:
     host_channel_bytes: int = 0
     links: tuple[tuple[int, int, int], ...] = ()
     host_links: int = 1
+    kernels: str = "fused"
 
 
 @record(slots=True)

@@ -130,7 +130,9 @@ class Trial:
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
-                best = PackingVerdict(final, cycles, tuple(short) if waiting else (), timing_of(cost, turn.rates))
+                best = PackingVerdict(
+                    final, cycles, tuple(short) if waiting else (), timing_of(cost, turn.rates, self.unit.target.l1_usable_bytes)
+                )
             if not waiting or short:
                 break
         return best

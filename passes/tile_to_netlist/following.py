@@ -17,7 +17,7 @@ from ttc.dialects.netlist.model import Grid
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.clock import begins_of, ends_of, entry_of, paced_ends, share_of
 from ttc.runtime.perf.epoch import EpochCost
-from ttc.runtime.perf.loading import LoadJob, load_of, ready
+from ttc.runtime.perf.loading import CoreTimes, LoadJob, load_of, ready
 from ttc.runtime.perf.rates import Rates
 
 BESIDE = (0.0, 10.0, 40.0)
@@ -44,6 +44,7 @@ class EpochTiming:
         entries: when each op has its first entry.
         paced: when each ends its last microbatch if it takes one with every interval.
         lasts: cycles of each for its last microbatch.
+        rooms: bytes of L1 that each leaves on its cores for what these load ahead of time.
     """
 
     begins: tuple[float, ...]
@@ -55,25 +56,28 @@ class EpochTiming:
     entries: tuple[float, ...]
     paced: tuple[float, ...]
     lasts: tuple[float, ...]
+    rooms: tuple[float, ...] = ()
 
     def alone(self, start_cycles: float) -> float:
         """Return cycles of the epoch with nothing beside it.  start_cycles: from a core's start to its first packet."""
-        free = [{0.0: job.cores} for job in self.jobs]
+        free = [{CoreTimes(): job.cores} for job in self.jobs]
         return start_cycles + max(ready(self.jobs, free, 0.0, 1.0), default=0.0) + self.cycles
 
 
-def timing_of(epoch: EpochCost, rates: Rates) -> EpochTiming:
-    """Return when the ops of an epoch run that is costed by itself."""
+def timing_of(epoch: EpochCost, rates: Rates, usable_bytes: int = 0) -> EpochTiming:
+    """Return when the ops of an epoch run that is costed by itself.  usable_bytes: of L1, for buffers and what is loaded ahead."""
+    begins = begins_of(epoch)
     return EpochTiming(
-        tuple(begins_of(epoch)),
+        tuple(begins),
         tuple(ends_of(epoch)),
-        tuple(load_of(op, rates) for op in epoch.ops),
+        tuple(load_of(op, rates, begin) for op, begin in zip(epoch.ops, begins, strict=True)),
         epoch.fill,
         epoch.cycles - epoch.prologue,
         share_of(epoch),
         tuple(entry_of(epoch, number) for number in range(len(epoch.ops))),
         tuple(paced_ends(epoch)),
         tuple(op.total for op in epoch.ops),
+        tuple(float(usable_bytes - op.l1_bytes) for op in epoch.ops) if rates.ahead else (),
     )
 
 
@@ -98,9 +102,9 @@ def following(epochs: Sequence[LyingEpoch], grid: tuple[int, int], rates: Rates)
     """
     found: list[tuple[tuple[Grid, ...], float]] = []
     known: dict[object, tuple[Grid, ...]] = {}
-    cores = Cores(grid, rates.start_cycles)
+    cores = Cores(grid, rates.start_cycles, rates.ahead)
     for epoch in epochs:
-        key = (epoch, tuple(map(tuple, cores.rounded())))
+        key = (epoch, cores.rounded())
         if key not in known:
             known[key] = cores.best(epoch)
         before = cores.end
@@ -126,44 +130,55 @@ class Cores:
 
     Args:
         start_cycles: from a core's start to its first packet.
-        end: when the last epoch ends; last: that epoch.
+        turns: whether cores load in turn.
+        end: when the last epoch ends; last: that epoch; loads: when all of it was loaded.
         written: when each op of the epochs until now has its first and its last entry.
     """
 
     grid: tuple[int, int]
     start_cycles: float
+    turns: bool = False
     end: float = 0.0
+    loads: float = 0.0
     last: EpochTiming | None = None
     written: list[tuple[float, float]] = field(default_factory=list)
     free: list[list[float]] = field(default_factory=list)
+    times: list[list[CoreTimes]] = field(default_factory=list)
     known: dict[tuple[int, int, bool | None], list[Spot]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.free = self.free or [[0.0] * self.grid[1] for _ in range(self.grid[0])]
+        self.times = [[CoreTimes(moment) for moment in line] for line in self.free]
 
-    def rounded(self) -> list[list[int]]:
-        """Return when cores are free, in cycles after the first that is."""
+    def rounded(self) -> tuple[tuple[int, ...], ...]:
+        """Return when cores are free, and can load ahead, in cycles after the first that is free; and what they have room for."""
         first = min(map(min, self.free))
-        return [[round(moment - first) for moment in line] for line in self.free]
+        return tuple(
+            (round(core.free - first), round(min(core.ahead, core.free) - first), round(core.room)) for line in self.times for core in line
+        )
 
     def latest(self, place: Grid) -> float:
         """Return when all cores of a rectangle are free."""
         rows, cols = extent(place)
         return max(max(line[place.col : place.col + cols]) for line in self.free[place.row : place.row + rows])
 
-    def moments(self, place: Grid) -> Counter[float]:
-        """Return how many cores of a rectangle are free from each moment on."""
+    def kinds(self, place: Grid) -> Counter[CoreTimes]:
+        """Return how many cores of each kind a rectangle has."""
         rows, cols = extent(place)
-        found: Counter[float] = Counter()
-        for line in self.free[place.row : place.row + rows]:
+        found: Counter[CoreTimes] = Counter()
+        for line in self.times[place.row : place.row + rows]:
             found.update(line[place.col : place.col + cols])
         return found
 
-    def loaded(self, timing: EpochTiming, places: Sequence[Grid]) -> float:
-        """Return when an epoch can begin at such places, for all that its cores load as soon as they are free."""
+    def filled(self, timing: EpochTiming, places: Sequence[Grid]) -> list[float]:
+        """Return when each op of an epoch has all that it loads, at such places."""
         left = 1.0 if self.last is None else 1.0 - self.last.share
-        moments = ready(timing.jobs, [self.moments(place) for place in places], self.end, left)
-        return self.start_cycles + max((moment - begin for moment, begin in zip(moments, timing.begins, strict=True)), default=0.0)
+        return ready(timing.jobs, list(map(self.kinds, places)), self.end, left, self.loads if self.turns else None)
+
+    def loaded(self, timing: EpochTiming, places: Sequence[Grid]) -> float:
+        """Return when an epoch can begin at such places, for its cores and all that they load."""
+        found = zip(self.filled(timing, places), places, timing.begins, strict=True)
+        return self.start_cycles + max((max(moment, self.latest(place)) - begin for moment, place, begin in found), default=0.0)
 
     def best(self, epoch: LyingEpoch) -> tuple[Grid, ...]:
         """Return places with which an epoch begins early.
@@ -193,9 +208,10 @@ class Cores:
     def timely(self, epoch: LyingEpoch, origin: float) -> Iterator[tuple[Grid, ...]]:
         """Yield places for an epoch that is to begin at a moment."""
         timing, numbers = epoch.timing, range(len(epoch.places))
-        due = [origin + begin - self.start_cycles - job.least for begin, job in zip(timing.begins, timing.jobs, strict=True)]
-        for shared in SHARED:
-            moments = [moment - shared * job.cycles for moment, job in zip(due, timing.jobs, strict=True)]
+        due = [origin + begin - self.start_cycles for begin in timing.begins]
+        for shared in (None, *SHARED) if self.turns else SHARED:
+            loads = [0.0 if shared is None else job.least + shared * job.cycles for job in timing.jobs]
+            moments = [moment - load for moment, load in zip(due, loads, strict=True)]
             large = sorted(numbers, key=lambda i: (-max(extent(epoch.places[i])), -area(epoch.places[i]), moments[i]))
             for order in (large, sorted(numbers, key=lambda i: moments[i])):
                 found = self.fitted(epoch, order, moments)
@@ -222,12 +238,16 @@ class Cores:
 
     def take(self, epoch: LyingEpoch, places: Sequence[Grid]) -> None:
         """Let an epoch run at such places."""
-        timing, ready = epoch.timing, self.loaded(epoch.timing, places)
+        timing, filled, ready = epoch.timing, self.filled(epoch.timing, places), self.loaded(epoch.timing, places)
+        self.loads = max([self.loads, *filled])
         origin, ends = min(((max(ready, self.passing(epoch, ends)), ends) for ends in (timing.ends, timing.paced)), key=itemgetter(0))
-        for place, end in zip(places, ends, strict=True):
+        moments = [max(moment, self.latest(place)) + self.start_cycles for moment, place in zip(filled, places, strict=True)]
+        for place, end, moment, room in zip(places, ends, moments, timing.rooms or (0.0,) * len(places), strict=True):
             rows, cols = extent(place)
+            core = CoreTimes(origin + end, max(moment, self.loads), room)
             for row in range(place.row, place.row + rows):
-                self.free[row][place.col : place.col + cols] = [origin + end] * cols
+                self.free[row][place.col : place.col + cols] = [core.free] * cols
+                self.times[row][place.col : place.col + cols] = [core] * cols
         self.written += [(origin + entry, origin + end) for entry, end in zip(timing.entries, ends, strict=True)]
         self.end, self.last = max(origin + timing.cycles, self.end), timing
         self.known.clear()

@@ -53,6 +53,8 @@ class Turn:
         rates, count = self.rates, self.input_count
         programs, one = cores * rates.program_cycles(1), rates.program_bytes / rates.absorb_core
         switch = np.maximum(programs, one) + rates.start_cycles
+        if rates.ahead and self.turns == 1:
+            return self.ahead(fill, interval, programs + held, traffic)
         alone, entry = fill + (count - 1) * interval, switch + held
         if self.turns > 1:
             cycles = alone + held
@@ -69,4 +71,25 @@ class Turn:
         else:
             behind = goes_on + np.maximum(loading + interval - fill, 0.0)
             least = np.maximum(np.maximum(fill, loading), behind)
+        return apart - np.maximum(apart - least, 0.0) * self.overlap
+
+    def ahead(self, fill: Figures, interval: Figures, loads: Figures, traffic: Figures) -> Any:
+        """Return what `time` does where cores load in turn, and ahead of time.
+
+        loads: cycles of all that an epoch loads.  The first ops of the first epoch begin while the others load, until the last one is due.
+        What the next epoch loads comes while one runs; without an overlap all of it comes after.
+        """
+        rates, count = self.rates, self.input_count
+        loads = np.maximum(loads, rates.program_bytes / rates.absorb_core)
+        loading = loads / np.maximum(1.0 - traffic / np.maximum(interval, 1.0), LEAST_LEFT)
+        alone, goes_on = fill + (count - 1) * interval, count * interval + rates.start_cycles
+        entry = rates.start_cycles + np.maximum(loads - np.maximum(fill - interval, 0.0), rates.program_bytes / rates.absorb_core)
+        if self.first and self.last:
+            return alone + entry
+        if self.first:
+            apart, least = alone + entry, entry + np.maximum(fill, goes_on)
+        elif self.last:
+            apart, least = alone + rates.start_cycles + loads, alone
+        else:
+            apart, least = alone + rates.start_cycles + loads, np.maximum(np.maximum(fill, loading), goes_on)
         return apart - np.maximum(apart - least, 0.0) * self.overlap

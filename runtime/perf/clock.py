@@ -1,22 +1,22 @@
 """When the epochs of a run begin: each core goes on to its next epoch by itself, as soon as its last op is through.
 
 A core's firmware takes the commands of its own queue one after another (NCRISC of tt-budabackend): it loads its program and the weights
-that its op holds (`loading`), and works when data is there.  An op reads entries of a queue as they are written, where entries are not
-written over; memory that others still read is not written.  The ops of an epoch go on as soon as they can, or take a microbatch with
-every interval where entries come late: the epoch takes as long.
+that its op holds (`loading`), with kernels `fused` ahead of time, and works when data is there.  An op reads entries of a queue as they
+are written, where entries are not written over; memory that others still read is not written.  The ops of an epoch go on as soon as they
+can, or take a microbatch with every interval where entries come late: the epoch takes as long.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.perf.costs import OpCost
 from ttc.runtime.perf.epoch import GRANULES, EpochCost
-from ttc.runtime.perf.loading import LEAST_LEFT, load_of, ready
+from ttc.runtime.perf.loading import LEAST_LEFT, CoreTimes, load_of, ready
 from ttc.runtime.perf.rates import Rates
 from ttc.runtime.perf.traffic import Traffic
 
@@ -54,11 +54,12 @@ class EntryTimes:
 
 @dataclass
 class Clock:
-    """When cores become free, and when queues have been written and read."""
+    """When cores become free, when the last epoch of each chip was loaded, and when queues have been written and read."""
 
     traffic: Traffic
     rates: Rates
-    free: dict[Core, float] = field(default_factory=dict)
+    cores: dict[Core, CoreTimes] = field(default_factory=dict)
+    loads: dict[int, float] = field(default_factory=dict)
     written: dict[str, EntryTimes] = field(default_factory=dict)
     read: dict[str, EntryTimes] = field(default_factory=dict)
     ends: dict[int, float] = field(default_factory=dict)
@@ -76,15 +77,15 @@ class Clock:
 
     def run(self, graphs: Sequence[Graph], epoch: EpochCost) -> RunningEpoch:
         """Run an epoch as soon as its cores are free and loaded and what it reads is there."""
-        ready = self.ready(epoch)
         begins = begins_of(epoch)
+        ready = self.ready(epoch, begins)
         origin = max([moment - begins[i] for i, moment in ready.items()], default=0.0)
         if not ready:
             origin = max([origin, *(self.ends.get(chip, 0.0) for chip in epoch.chips)])
         ways = [(max(origin, self.passing(graphs, epoch, begins, ends)), ends) for ends in (ends_of(epoch), paced_ends(epoch))]
         origin, ends = min(ways, key=lambda way: way[0])
         end = origin + max([epoch.cycles - epoch.prologue, *ends])
-        self.note(graphs, epoch, origin, ends)
+        self.note(graphs, epoch, origin, ends, ready)
         start = max([self.ends.get(chip, 0.0) for chip in epoch.chips], default=0.0)
         for chip in epoch.chips:
             self.ends[chip] = max(end, start)
@@ -104,15 +105,26 @@ class Clock:
                 moments.append(self.room(name, graph, begins[i], begins[i] + epoch.ops[i].busy, ends[i]))
         return max(moments)
 
-    def ready(self, epoch: EpochCost) -> dict[int, float]:
-        """When the cores of each op have their program and weights, by number of the op; ops without cores need none."""
+    def ready(self, epoch: EpochCost, begins: Sequence[float]) -> dict[int, float]:
+        """When the cores of each op are free and have their program and weights, by number of the op; ops without cores need none.
+
+        begins: of the ops, by which cores load in turn.  What the run itself writes is not loaded ahead of time.
+        """
         found: dict[int, float] = {}
         for chip in epoch.chips:
             numbers = [i for i, op in enumerate(epoch.ops) if op.cores and op.chip == chip]
-            jobs = [load_of(epoch.ops[i], self.rates) for i in numbers]
-            free = [Counter(self.free.get(core, 0.0) for core in cores_of(epoch.ops[i])) for i in numbers]
-            found |= zip(numbers, ready(jobs, free, self.ends.get(chip, 0.0), 1.0 - self.shares.get(chip, 0.0)), strict=True)
+            ops = [epoch.ops[i] for i in numbers]
+            jobs = [load_of(op, self.rates, begins[i], ahead=not self.makes(op)) for i, op in zip(numbers, ops, strict=True)]
+            cores = [[self.cores.get(core, CoreTimes()) for core in cores_of(op)] for op in ops]
+            left, since = 1.0 - self.shares.get(chip, 0.0), self.loads.get(chip, 0.0) if self.rates.ahead else None
+            done = ready(jobs, list(map(Counter, cores)), self.ends.get(chip, 0.0), left, since)
+            self.loads[chip] = max([self.loads.get(chip, 0.0), *done])
+            found |= {i: max(moment, *(core.free for core in own)) for i, moment, own in zip(numbers, done, cores, strict=True)}
         return {i: moment + self.rates.start_cycles for i, moment in found.items()}
+
+    def makes(self, op: OpCost) -> bool:
+        """Return whether something that an op loads has been written in this run."""
+        return any(stream.held and stream.end in self.written for stream in op.streams)
 
     def data(self, name: str, graph: Graph, begin: float, last: float) -> float:
         """The earliest origin of an epoch for what an op reads from a queue; begin, last: of its first and last microbatch there."""
@@ -155,11 +167,13 @@ class Clock:
                 open_.append((end, name))
         return {name: sorted(others) for name, others in found.items()}
 
-    def note(self, graphs: Sequence[Graph], epoch: EpochCost, origin: float, ends: Sequence[float]) -> None:
-        """Write down when cores become free, and queues are read and written."""
+    def note(self, graphs: Sequence[Graph], epoch: EpochCost, origin: float, ends: Sequence[float], ready: Mapping[int, float]) -> None:
+        """Write down when cores become free, and queues are read and written.  ready: when each op was loaded, by its number."""
         numbers = {op.name: i for i, op in enumerate(epoch.ops)}
-        for op, end in zip(epoch.ops, ends, strict=True):
-            self.free |= dict.fromkeys(cores_of(op), origin + end)
+        usable = self.netlist.chip.l1_usable_bytes if self.rates.ahead else 0
+        for i, (op, end) in enumerate(zip(epoch.ops, ends, strict=True)):
+            ahead = max(ready.get(i, 0.0), self.loads.get(op.chip, 0.0))
+            self.cores |= dict.fromkeys(cores_of(op), CoreTimes(origin + end, ahead, usable - op.l1_bytes))
         for graph in graphs:
             for op in graph.ops:
                 i = numbers[op.name]
@@ -179,9 +193,10 @@ class Clock:
 
     def wait(self, cycles: float) -> None:
         """Let all chips wait for so many cycles."""
-        self.free = {core: time + cycles for core, time in self.free.items()}
+        self.cores = {core: times.later(cycles) for core, times in self.cores.items()}
         self.read = {name: use.later(cycles) for name, use in self.read.items()}
         self.ends = {chip: time + cycles for chip, time in self.ends.items()}
+        self.loads = {chip: time + cycles for chip, time in self.loads.items()}
         self.written = {name: use.later(cycles) for name, use in self.written.items()}
 
 

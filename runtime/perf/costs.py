@@ -58,6 +58,7 @@ class OpCost:
         dram_bytes: read and written for one microbatch, whole chip; held_bytes: loaded before the first one.
         products: cycles of the matrix engines for the op's tile products at its fidelity, all cores together; flops: of the products.
         streams: its inputs, and the queues it writes.
+        l1_bytes: of its buffers on one core.
     """
 
     name: str
@@ -89,6 +90,7 @@ class OpCost:
     products: float = 0.0
     flops: float = 0.0
     streams: tuple[StreamCost, ...] = ()
+    l1_bytes: int = 0
 
     @property
     def busy(self) -> float:
@@ -161,6 +163,7 @@ def op_cost(op: Op, graph: Graph, moved: OpStreams, rates: Rates, arch: str) -> 
             [_stream_cost("in", entry.source, entry.stream, rates) for entry in moved.inputs]
             + [_stream_cost("out", entry.target, entry.stream, rates) for entry in moved.outputs]
         ),
+        l1_bytes=sum(buffer.size_bytes for buffer in op.buffers),
     )
 
 

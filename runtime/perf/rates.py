@@ -28,11 +28,12 @@ class Rates:
         eth, eth_links: of one Ethernet link, and the links of a chip.
         eth_hop: cycles of each step to a chip beside another that a value takes beside its bytes.
         host: of the link to the host.
-        program_bytes: that a core loads for an op, from channels of DRAM beside it.
+        program_bytes: that a core loads for an op, from channels of DRAM beside it; kernel_bytes: of them, the same for all its cores.
         start_cycles: from a core's start to its first packet.
         microbatch_cycles, pipe_cycles: of every op and microbatch, and besides for each of its inputs and outputs: pointers, handshakes.
         prologue_cycles: of an epoch's start, for every buffer that is filled before it.
         cores: of a chip.
+        ahead: whether cores load in turn, kernels all cores of an op together, and for their next op while one runs.
     """
 
     clock_hz: float
@@ -54,11 +55,13 @@ class Rates:
     eth_hop: float
     host: float
     program_bytes: int
+    kernel_bytes: int
     start_cycles: float
     microbatch_cycles: float
     pipe_cycles: float
     prologue_cycles: float
     cores: int
+    ahead: bool = False
 
     def program_cycles(self, cores: int) -> float:
         """Return cycles of all ways from DRAM that programs of so many cores take."""
@@ -94,6 +97,7 @@ def rates_of(target: Target) -> Rates:
         eth_hop=table["eth_hop_seconds"] * target.clock_hz,
         host=table["pcie_bytes_per_second"] / target.clock_hz,
         cores=target.cores,
+        ahead=target.kernels == "fused",
         **{key: value for key, value in table.items() if key in known},
     )
 
@@ -104,10 +108,11 @@ def machine(chip: Chip) -> Target:
     if chip.target in target_names():
         found = load_target(chip.target)
         if found.arch == chip.arch and found.grid is not None and chip.grid is not None:  # rows may have been harvested
-            return found if found.grid == chip.grid else replace(found, grid=chip.grid)
+            return replace(found, grid=chip.grid, kernels=chip.kernels)
     if chip.grid is None or chip.arch not in arch_names():
         raise Error("E0101", f"target '{chip.target[:40]}' has no cores whose time could be estimated")
     raw = {"name": chip.target, "arch": chip.arch, "chips": chip.chips, "grid": list(chip.grid), "dram_channels": chip.dram_channels}
+    raw["kernels"] = chip.kernels
     return target_of(complete(raw, f"target {chip.target[:40]}"), f"target {chip.target[:40]}")
 
 

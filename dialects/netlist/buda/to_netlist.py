@@ -62,7 +62,7 @@ def to_netlist(form: BudaNetlist, arch: str | None = None) -> Netlist:
     devices = [d for item in (*written.queues.values(), *written.graphs.values()) for d in item.target_devices or (0,)]
     if max(devices, default=0) > MAX_CHIP:
         raise Error("E0603", f"device {max(devices)} is more than the {MAX_CHIP + 1} chips that a netlist can have", where=form.source)
-    target = chip(machine(chosen, max(devices, default=0) + 1))
+    target = chip(replace(machine(chosen, max(devices, default=0) + 1), kernels="buda"))
     plain = _plain(written, target, form.source)
     return _with_settings(plain, normal, written)
 

@@ -215,6 +215,7 @@ RULES: dict[str, tuple[str, Mutation]] = {
     "an edge with a key": ("E0609", queue("e", key="e")),
     "a parameter that is consumed": ("E0609", queue("w", type="queue", entries=2, buffer_bytes=32 + 4 * TILE, buffers=FAR)),
     "an alignment that is no power of two": ("E0609", chip(alignment_bytes=48)),
+    "a set of kernels that there is not": ("E0609", chip(kernels="other")),
     "a link to a chip that is not there": ("E0609", chip(links=((0, 1, 1),))),
     "two counts of the same links": ("E0609", chip(chips=2, links=((0, 1, 1), (0, 1, 2)))),
     "a link without a count": ("E0609", chip(chips=2, links=((0, 1, 0),))),

@@ -11,7 +11,8 @@ from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.rates import rates_of
 
-RATES = rates_of(load_target("n150"))
+AHEAD = rates_of(load_target("n150"))
+RATES = replace(AHEAD, ahead=False)
 MIDDLE = Turn(RATES, 8, first=False, last=False, overlap=1.0)
 FILL, INTERVAL, CORES = 60_000.0, 10_000.0, 72
 ENTRY = RATES.switch_of(CORES)
@@ -69,6 +70,25 @@ def test_chips_in_turn_hide_what_the_others_compute_meanwhile() -> None:
     found = two.time(np.array([short, long]), INTERVAL, CORES, 0.0, 0.0)
     np.testing.assert_allclose(found, [0.75 * ENTRY + RATES.eth_hop, long + RATES.eth_hop])
     assert time(four, fill=short) == pytest.approx(short + RATES.eth_hop)
+
+
+def test_what_loads_ahead_is_hidden() -> None:
+    """Cores go on after their start alone; an epoch is no shorter than what loads beside it."""
+    middle, held = replace(MIDDLE, rates=AHEAD), 300_000.0
+    programs = CORES * AHEAD.program_cycles(1)
+    assert time(middle) == pytest.approx(8 * INTERVAL + AHEAD.start_cycles)
+    assert time(middle, held=held) == pytest.approx(programs + held)
+    assert time(replace(middle, overlap=0.0), held=held) == pytest.approx(BODY + AHEAD.start_cycles + programs + held)
+    assert time(replace(middle, last=True), held=held) == BODY
+
+
+def test_the_first_ops_begin_while_the_others_load() -> None:
+    """In turn all is loaded when the last op, which begins an interval before the end of the fill, is due."""
+    first = replace(MIDDLE, rates=AHEAD, first=True)
+    one, programs = AHEAD.program_bytes / AHEAD.absorb_core, CORES * AHEAD.program_cycles(1)
+    assert time(first) == pytest.approx(one + 8 * INTERVAL + 2 * AHEAD.start_cycles)
+    entry = programs + 100_000.0 - (FILL - INTERVAL)
+    assert time(replace(first, last=True), held=100_000.0) == pytest.approx(entry + AHEAD.start_cycles + BODY)
 
 
 def test_arrays() -> None:

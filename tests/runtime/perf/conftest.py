@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,11 @@ def netlist_of(
     graph = Graph("g", 0, count, tuple(ops), tuple(writes))
     program = Program("forward", (), (), (Instruction("execute", ("g",)),))
     return Netlist(machine, {q.name: q for q in queues}, {"g": graph}, {"forward": program})
+
+
+def with_kernels(netlist: Netlist, kernels: str) -> Netlist:
+    """The same netlist for a chip with another set of kernels, and the firmware that goes with it."""
+    return replace(netlist, chip=replace(netlist.chip, kernels=kernels))
 
 
 @pytest.fixture

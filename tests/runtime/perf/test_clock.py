@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
+from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor, with_kernels
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Program
 from ttc.runtime.perf.clock import Clock, ends_of, paced_ends
@@ -39,7 +39,7 @@ PAIR = (Grid(0, 0, 2, 1), Grid(0, 1, 2, 1))
 
 
 def test_an_epoch_on_cores_that_are_free_reads_entries_as_they_are_written() -> None:
-    apart, same = run_cost(two_epochs(PAIR, Grid(0, 2, 2, 1))), run_cost(two_epochs(PAIR, PAIR[1]))
+    apart, same = (run_cost(with_kernels(two_epochs(PAIR, place), "buda")) for place in (Grid(0, 2, 2, 1), PAIR[1]))
     follower = same.epochs[1]
     assert last_part(same) == pytest.approx(follower.cycles + N150.switch_of(2), rel=5e-3)
     assert last_part(apart) < 2 * follower.cycles / COUNT
@@ -81,4 +81,13 @@ def test_waiting_moves_all_that_is_known() -> None:
     clock.wait(500.0)
     assert clock.end == before + 500.0
     assert (clock.written["y"].first, clock.written["y"].entries) == (written.first + 500.0, COUNT)
-    assert min(clock.free.values()) > 500.0
+    assert min(core.free for core in clock.cores.values()) > 500.0
+
+
+def test_cores_load_their_next_op_while_one_runs() -> None:
+    """On the same cores an epoch begins without waiting for its program, unless firmware loads it later or L1 is full."""
+    net = two_epochs(PAIR, PAIR[1])
+    full = replace(net, chip=replace(net.chip, l1_usable_bytes=N150.program_bytes))  # beside buffers of the op that runs
+    cost, later, none = (run_cost(n) for n in (net, with_kernels(net, "buda"), full))
+    assert last_part(cost) == pytest.approx(cost.epochs[1].cycles + N150.start_cycles, rel=5e-3)
+    assert last_part(later) == pytest.approx(last_part(none)) == pytest.approx(last_part(cost) + N150.program_bytes / N150.absorb_core)

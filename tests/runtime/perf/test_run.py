@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor
+from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor, with_kernels
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.buda.reader import read_netlist
@@ -27,7 +27,7 @@ def with_program(net: Netlist, *instructions: Instruction) -> Netlist:
 
 
 def test_one_epoch(pipeline: Pipeline) -> None:
-    found = run_cost(pipeline(10))
+    found = run_cost(with_kernels(pipeline(10), "buda"))
     (epoch,) = found.epochs
     switch = N150.switch_of(sum(op.cores for op in epoch.ops))
     assert found.device_cycles == pytest.approx(epoch.cycles + switch)
