@@ -38,7 +38,7 @@ def test_what_comes_from_outside_comes_from_queues() -> None:
 
 def test_an_epoch_takes_its_switch_its_fill_and_its_intervals() -> None:
     trial, placed = on_trial(chain(2, 64, 8))
-    rates = rates_of(trial.unit.target)
+    rates = replace(rates_of(trial.unit.target), ahead=False)
     turn = Turn(rates, 8, first=True, last=True, overlap=0.0)
     verdict = trial.judge(turn, 0, placed)
     cost = trial.cost(0, trial.placed_ops(0, placed))
