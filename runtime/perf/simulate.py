@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -228,12 +229,12 @@ class _Run:
 
         Where it has made nothing since the last time, only pipes in which readers freed room since then are looked at.
         """
-        due = self.due(stage)
-        pipes = sorted(self.freed[stage])
+        due, freed = self.due(stage), self.freed[stage]
+        pipes: Sequence[int] = sorted(freed) if len(freed) > 1 else tuple(freed)
         if due != self.handed[stage]:
             pipes, self.handed[stage] = self.out[stage], due
             self.lagging[stage] = sum(self.emitted[pipe] != due for pipe in pipes)
-        self.freed[stage].clear()
+        freed.clear()
         for pipe in pipes:
             room = self.taken[pipe] + self.network.pipes[pipe].capacity - self.emitted[pipe]
             count = min(due - self.emitted[pipe], room)
