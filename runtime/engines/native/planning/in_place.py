@@ -85,6 +85,26 @@ def reordered(
     return [uses[number] for number in in_order(uses, wishes, fails)]
 
 
+def overlaid(uses: Sequence[StepUse], lifetimes: Mapping[PlanBuffer, tuple[int, int]]) -> dict[PlanBuffer, PlanBuffer]:
+    """Return buffers that may have the place of another, by buffer: their first step computes them element by element, from one that no
+    later step needs.
+
+    Args:    lifetimes: first and last step that uses each buffer that may share a place.
+    """
+    places, found = InPlaces(uses, (), {}), dict[PlanBuffer, PlanBuffer]()
+    taken: set[PlanBuffer] = set()
+    for number, use in enumerate(uses):
+        if use.conditional or isinstance(use.step, PythonStep):
+            continue
+        for result in (buffer for buffer in use.writes if lifetimes.get(buffer, (-1, -1))[0] == number):
+            dying = (buffer for buffer in use.reads if lifetimes.get(buffer, (-1, -1))[1] == number and buffer not in taken)
+            entry = next((x for x in dying if x.size_bytes == result.size_bytes and places.computes_over(number, result, x)), None)
+            if entry is not None:
+                found[result] = entry
+                taken.add(entry)
+    return found
+
+
 class InPlaces:
     """What is known of results that are written in place.
 
@@ -178,6 +198,10 @@ class InPlaces:
     def _targets(self, number: int) -> Sequence[View]:
         step = self._uses[number].step
         return [] if isinstance(step, PythonStep) else [view for view in step.written if view.buffer is not STATUS.buffer]
+
+    def computes_over(self, number: int, result: PlanBuffer, entry: PlanBuffer) -> bool:
+        """Return whether a step reads each element of an entry but to compute the same one of a result."""
+        return self._same_place(number, result, entry) == "compute"
 
     def _same_place(self, number: int, result: PlanBuffer, entry: PlanBuffer) -> str | None:
         """`copy` or `compute` for a job that reads each element of an entry but to write the same one of a result; None for others."""

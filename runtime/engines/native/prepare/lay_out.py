@@ -13,8 +13,8 @@ from ttc.runtime.engines.base import HELD
 from ttc.runtime.engines.native.graph.storage import array_dtype
 from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View
 from ttc.runtime.engines.native.jobs.job import Job
-from ttc.runtime.engines.native.planning.arena import plan_arena
-from ttc.runtime.engines.native.planning.in_place import InPlaces, StepUse, may_be_in_place, reordered, use_of
+from ttc.runtime.engines.native.planning.arena import Arena, plan_arena
+from ttc.runtime.engines.native.planning.in_place import InPlaces, StepUse, may_be_in_place, overlaid, reordered, use_of
 from ttc.runtime.engines.native.planning.memory_order import compact_order
 from ttc.runtime.engines.native.planning.prepared import Segment, Written
 from ttc.runtime.engines.native.planning.python_step import PythonStep
@@ -51,8 +51,17 @@ def _compacted(uses: list[StepUse], written: Sequence[Written], allow: Allow) ->
 
 
 def place_buffers(draft: Draft) -> None:
-    """Give each buffer of the arena a place that no other buffer has while it is needed."""
-    draft.arena = plan_arena(_lifetimes(draft.uses, draft.written))
+    """Give each buffer of the arena a place that no other buffer has while it is needed, but for one that is computed over another."""
+    lifetimes = _lifetimes(draft.uses, draft.written)
+    over = overlaid(draft.uses, lifetimes)
+    first: dict[PlanBuffer, PlanBuffer] = {}
+    for buffer in over:
+        first[buffer] = first.get(over[buffer], over[buffer])
+    joined = dict(lifetimes)
+    for buffer, place in first.items():
+        joined[place] = joined[place][0], max(joined[place][1], joined.pop(buffer)[1])
+    arena = plan_arena(joined)
+    draft.arena = Arena({buffer: arena.offsets[first.get(buffer, buffer)] for buffer in lifetimes}, arena.size_bytes)
 
 
 def cut_segments(draft: Draft) -> None:
