@@ -16,10 +16,9 @@ from ttc.dialects.nn.index import require_indices
 
 
 class SizedOp(NNOp):
-    """The base of ops with one operand x, sizes as further operands, and one result y of x's dtype."""
+    """The base of ops with an operand x first, sizes as further operands, and one result y of x's dtype."""
 
     STRINGS: ClassVar[bool] = True
-    x = operand_def(TENSOR)
     y = result_def(TENSOR)
 
 
@@ -48,6 +47,7 @@ class DynamicReshapeOp(SizedOp):
     """
 
     name = "nn.dynamic_reshape"
+    x = operand_def(TENSOR)
     shape = operand_def(TENSOR)
     sizes = prop_def(INTS)
 
@@ -70,6 +70,7 @@ class DynamicExpandOp(SizedOp):
     """
 
     name = "nn.dynamic_expand"
+    x = operand_def(TENSOR)
     shape = operand_def(TENSOR)
     sizes = prop_def(INTS)
 
@@ -90,6 +91,7 @@ class DynamicSliceOp(SizedOp):
     """
 
     name = "nn.dynamic_slice"
+    x = operand_def(TENSOR)
     starts = operand_def(TENSOR)
     ends = operand_def(TENSOR)
     steps = operand_def(TENSOR)

@@ -34,6 +34,14 @@ def attributes(op: type[TtcOp]) -> list[str]:
     return [name for name in op.get_irdl_definition().properties if not name.endswith("SegmentSizes")]
 
 
+def described_names(op: type[TtcOp], title: str) -> list[str]:
+    """Names that a section of the documentation of an op explains (`x: ...`, `h, c: ...`), in its order."""
+    text = inspect.cleandoc(vars(op)["__doc__"])
+    section = re.search(rf"^{title}:(.*?)(?=^(?:Returns|Raises|Source):|\Z)", text, re.MULTILINE | re.DOTALL)
+    lists = re.findall(r"(\w+(?:, \w+)*):\s", section[1]) if section else []
+    return [name for names in lists for name in names.split(", ")]
+
+
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_documentation_speaks_of_every_field(op: type[TtcOp]) -> None:
     text, definition = inspect.cleandoc(vars(op)["__doc__"]), op.get_irdl_definition()
@@ -43,6 +51,23 @@ def test_documentation_speaks_of_every_field(op: type[TtcOp]) -> None:
     assert "Source" in sections or not op.name.startswith("nn.")
     fields = [name for name, _ in (*definition.operands, *definition.results)]
     assert [name for name in (*fields, *attributes(op)) if not re.search(rf"\b{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_operands_and_results_are_declared_in_the_order_in_which_they_are_described(op: type[TtcOp]) -> None:
+    """A name finds its value by its place among the declarations, where those of a base class come after the class's own."""
+    definition = op.get_irdl_definition()
+    for title, fields in (("Args", definition.operands), ("Returns", definition.results)):
+        declared = [name for name, _ in fields]
+        described = [name for name in described_names(op, title) if name in declared]
+        assert list(dict.fromkeys(described)) == declared
+
+
+@pytest.mark.parametrize("op", COMPUTING, ids=lambda op: op.name)
+def test_the_kernel_takes_operands_in_their_order(op: type[TtcOp]) -> None:
+    taken = inspect.signature(kernel(op.name)).parameters
+    declared = [name for name, _ in op.get_irdl_definition().operands if name in taken]
+    assert [name for name in taken if name in declared] == declared
 
 
 @pytest.mark.parametrize("op", COMPUTING, ids=lambda op: op.name)
