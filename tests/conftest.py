@@ -21,7 +21,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.draws import EXAMPLES, drawing
 from ttc.compiler import kept
+from ttc.dialects.core.errors import Error
 from ttc.dialects.core.garbage import uncollected
+from ttc.runtime.engines.native.graph.nodes import Node
+from ttc.runtime.engines.native.prepare import lower_nodes
 
 CACHE = "TTC_CACHE_DIR"
 LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -103,6 +106,19 @@ def rng(request: pytest.FixtureRequest) -> Iterator[np.random.Generator]:
     """The generator of the test alone, seeded by its name with its parameters: the same numbers in any order of tests."""
     with drawing(request.node.name) as own:
         yield own
+
+
+@pytest.fixture(autouse=True)
+def lowerings_have_no_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a lowering of the native engine raises by mistake is an error here; for users the op runs in Python."""
+    quiet = lower_nodes.fault
+
+    def loud(node: Node, error: Exception) -> str:
+        if isinstance(error, Error):
+            return quiet(node, error)
+        raise Error("E0901", f"the lowering of {node.work.op} raises {type(error).__name__}: {error}", node.op.name) from error
+
+    monkeypatch.setattr(lower_nodes, "fault", loud)
 
 
 @pytest.fixture
