@@ -9,7 +9,7 @@ A name that the table lacks is a KeyError where the module is loaded.  `ttc.metr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from threading import Lock
 from typing import Literal, TypeAlias, TypeVar
@@ -19,6 +19,9 @@ from ttc.dialects.core.records import record
 Labels: TypeAlias = tuple[str, ...]
 Values: TypeAlias = dict[Labels, float]
 """Values of a metric, each by the values of its labels; by () for a metric without labels."""
+
+Change: TypeAlias = "tuple[str, list[str], float]"
+"""The name of a counter, values of labels, and what was added."""
 
 MAX_SERIES = 256
 """The most sets of labels that one metric tells apart: further ones count as OTHERS."""
@@ -167,6 +170,22 @@ def gauge(name: str, read: Callable[[], float]) -> None:
 def current() -> dict[str, Values]:
     """Return the values of all metrics now; those of code that is not loaded are empty."""
     return {name: _REGISTRY[name].values() if name in _REGISTRY else {} for name in METRICS}
+
+
+def changes(before: Mapping[str, Values]) -> list[Change]:
+    """Return what was added to counters since `current` gave `before`, for another process to add."""
+    return [
+        (name, list(labels), value - before[name].get(labels, 0))
+        for name, values in current().items()
+        for labels, value in values.items()
+        if isinstance(_REGISTRY[name], Counter) and value > before[name].get(labels, 0)
+    ]
+
+
+def add_changes(found: Sequence[Change]) -> None:
+    """Add what was counted in a copy of this process."""
+    for name, labels, amount in found:
+        counter(name).add(amount, *labels)
 
 
 def _registered(name: str, made: RegisteredT) -> RegisteredT:

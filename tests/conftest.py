@@ -23,6 +23,7 @@ from tests.draws import EXAMPLES, drawing
 from ttc.compiler import kept
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.garbage import uncollected
+from ttc.process import forked
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.prepare import lower_nodes
 
@@ -37,6 +38,7 @@ os.register_at_fork(after_in_child=gc.freeze)
 settings.register_profile("tests", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 register_random(EXAMPLES)
+forked.can_fork = lambda: False  # tests watch what is compiled, in their own process; those of copies have processes without this
 gc.freeze()  # before anything is compiled, so that what is set aside below stays so
 
 

@@ -25,9 +25,7 @@ from ttc.process.platform import require_supported
 from ttc.settings.records import settings
 
 if TYPE_CHECKING:
-    from ttc.compiler.kept import KeptCompilation
     from ttc.compiler.source import Source
-    from ttc.importers.torch import ToImport
     from ttc.passes.base import Instrument
     from ttc.runtime.program import Program
     from ttc.settings.train_options import TrainOptions
@@ -84,46 +82,18 @@ def _program(
     model: as `_source` takes it, with its example inputs and dynamic shapes.
     """
     if is_torch(model[0]) and not watchers and not options.shape and options.batch is None and model[2] is None:
-        return _torch_program(*model[:2], mode, options, collect)
+        from ttc.importers.torch import require_torch
+
+        require_torch()
+        from ttc.compiler.torch_program import torch_program
+
+        return torch_program(*model[:2], mode, options, collect)
     from ttc.compiler.driver import compile_source
 
     with in_mode(model[0], mode):
         source = _source(*model, options)
     collect()
     return compile_source(source, options, watchers).program()
-
-
-def _torch_program(
-    model: Any, example_inputs: Examples | None, mode: bool | None, options: CompileOptions, collect: Callable[[], None]
-) -> Program:
-    """Return the program of a model of PyTorch, as an earlier process left it if that can be."""
-    from ttc.importers.torch import export_object, import_program
-
-    with in_mode(model, mode):
-        exported = export_object(model, example_inputs)
-    known = _known(exported, options)
-    program = None if known is None else known.recall()
-    if program is not None:
-        return program
-    from ttc.compiler.driver import compile_source
-    from ttc.compiler.source import Source
-
-    source = Source(*import_program(exported), "import")
-    del exported
-    collect()
-    if known is None:
-        return compile_source(source, options).program()
-    known.watch(source.weights)
-    return known.kept(compile_source(source, options))
-
-
-def _known(exported: ToImport, options: CompileOptions) -> KeptCompilation | None:
-    """Return the place of a program in the cache; None for one whose text does not tell all of it."""
-    from ttc.compiler.kept import KeptCompilation
-    from ttc.importers.torch.fingerprint import fingerprint, tensors_of
-
-    text, weights = fingerprint(exported.program, exported.name), tensors_of(exported.program)
-    return None if text is None or weights is None else KeptCompilation.of(text, weights, options)
 
 
 def source_of(model: object, example_inputs: Examples | None, **option_fields: Any) -> Source:

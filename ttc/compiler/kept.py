@@ -6,9 +6,9 @@
     known.watch(source.weights)
     program = known.kept(compile_source(source, options))
 
-An entry of the cache holds netlist, description and texts of a program, and no weights.  Where a compilation looked at the value of a
-weight, the entry has its digest, and counts for that value alone.  Beside it each graph's plan is kept once it is made, which counts for
-the values of all weights but those that programs update.
+An entry of the cache holds netlist, description and texts of a program, and no weights, or says that the program cannot be kept.  Where a
+compilation looked at the value of a weight, the entry has its digest, and counts for that value alone.  Beside it each graph's plan is kept
+once it is made, which counts for the values of all weights but those that programs update.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ MAX_MADE_BYTES, MAX_LITERAL_BYTES = 1 << 24, 1 << 12
 of the IR: larger ones may be parts of weights."""
 _HITS, _MISSES = counter("compile_cache_hits"), counter("compile_cache_misses")
 _LENGTH_BYTES = 8
+_REFUSED = b"refused"
+"""The entry of a program that cannot be kept."""
 
 
 @cache
@@ -104,15 +106,24 @@ class KeptCompilation:
         entry = None if chosen is None else store.name(f"program {chosen}\n{text}", host_cpu(), compiler_version)
         return None if entry is None else KeptCompilation(store, entry, weights)
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether it was found that this program cannot be kept."""
+        return self.store.read(self.entry) == _REFUSED
+
     def recall(self) -> Program | None:
+        """Return the program, or None if it is not kept for these weights; counts which it is."""
+        found = self.found()
+        (_MISSES if found is None else _HITS).add()
+        return found
+
+    def found(self) -> Program | None:
         """Return the program, or None if it is not kept for these weights."""
         data = self.store.read(self.entry)
         try:
-            found = None if data is None else self._recalled(data)
+            return None if data is None else self._recalled(data)
         except (Error, ValueError, KeyError, TypeError):
-            found = None
-        (_MISSES if found is None else _HITS).add()
-        return found
+            return None
 
     def watch(self, weights: WeightStore) -> None:
         """Note from now on which of the weights a compilation looks at; those that the import has looked at or left out count as read."""
@@ -128,6 +139,7 @@ class KeptCompilation:
         read = sorted(self.read)
         packed = self._packed(program, compilation.unit.weights, read)
         if packed is None:
+            self.store.write(self.entry, _REFUSED)
             return program
         self.store.write(self.entry, packed)
         return replace(program, plans=self._plans(program.netlists, program.constants, program.description))
@@ -184,7 +196,7 @@ class KeptCompilation:
         values = memoryview(zlib.decompress(parts[3]))
         for key, (shape, dtype) in head["own"].items():
             size = prod(shape) * np.dtype(dtype).itemsize
-            weights[key] = _literal(np.frombuffer(values[:size], np.dtype(dtype)).reshape(shape))
+            weights[key] = literal(np.frombuffer(values[:size], np.dtype(dtype)).reshape(shape))
             values = values[size:]
         for each in description.derived:
             shape, dtype = head["derived"][each.key]
@@ -246,5 +258,6 @@ def _derived(function: Function, shape: tuple[int, ...], dtype: np.dtype, weight
     return Weight(shape, dtype, load)
 
 
-def _literal(value: NDArray) -> Weight:
+def literal(value: NDArray) -> Weight:
+    """Return a weight of a value."""
     return Weight(value.shape, value.dtype, lambda: value)

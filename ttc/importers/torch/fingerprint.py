@@ -55,7 +55,7 @@ def fingerprint(program: ExportedProgram, name: str) -> str | None:
 
 def tensors_of(program: ExportedProgram) -> dict[str, Weight] | None:
     """Return the tensors of a program by name, as the importer makes weights of them; None if there is one that it refuses."""
-    found = {str(s.target): _tensor(program, str(s.target)) for s in program.graph_signature.input_specs if _is_tensor(s.kind)}
+    found = {str(s.target): tensor_of(program, str(s.target)) for s in program.graph_signature.input_specs if _is_tensor(s.kind)}
     try:
         return {name: weight_of(tensor, name) for name, tensor in found.items() if tensor is not None}
     except Error:
@@ -66,7 +66,8 @@ def _is_tensor(kind: InputKind) -> bool:
     return kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
-def _tensor(program: ExportedProgram, name: str) -> torch.Tensor | None:
+def tensor_of(program: ExportedProgram, name: str) -> torch.Tensor | None:
+    """Return the tensor of a program's state or of its constants; None for another constant."""
     found = program.state_dict.get(name, program.constants.get(name))
     return found if isinstance(found, torch.Tensor) else None
 
@@ -79,7 +80,7 @@ def _tensors(program: ExportedProgram) -> Iterator[str]:
             continue
         if not _is_tensor(spec.kind):
             raise _Unknown
-        name, tensor = str(spec.target), _tensor(program, str(spec.target))
+        name, tensor = str(spec.target), tensor_of(program, str(spec.target))
         if tensor is None or tensor.layout != torch.strided or tensor.device.type != "cpu":
             raise _Unknown
         first = firsts.setdefault(identity(tensor), name) if tensor.numel() else name

@@ -1,0 +1,161 @@
+"""Programs of PyTorch's modules that a copy of the process exports and compiles.
+
+The process of the tests makes no copies, so that each test has processes of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEAD = """
+import json, sys
+import torch
+import ttc
+from ttc.process.forked import can_fork
+
+def same(module, *inputs, **options):
+    "Compile, run, and compare with PyTorch; gives what was counted."
+    assert can_fork()
+    with ttc.metrics.scope("here") as counted:
+        program = ttc.compile(module.eval(), inputs, target="host", **options)
+    with ttc.Executor(program) as executor:
+        (found,) = executor.run({name: x.numpy() for name, x in zip(("x", "count"), inputs)}).values()
+    torch.testing.assert_close(torch.from_numpy(found), module(*inputs).detach(), rtol=1e-5, atol=1e-6)
+    return {name: counted.value(name) for name in ("compilations", "compile_cache_hits", "compile_cache_misses")}
+
+def loaded(*names):
+    "Which of these modules the process has."
+    return [name for name in names if name in sys.modules]
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.second = torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 6)
+        self.second.weight = torch.nn.Parameter(self.first.weight.detach().T.contiguous())
+        self.third = torch.nn.Linear(6, 8)
+        self.third.weight = self.first.weight
+
+    def forward(self, x):
+        return self.third(self.second(torch.relu(self.norm(self.first(x))))) * torch.tensor([1.0, 2, 3, 4, 5, 6, 7, 8])
+
+torch.manual_seed(0)
+"""
+
+
+def said(folder: Path, code: str, *arguments: Path) -> Any:
+    """Run code in a process with a cache in a folder; gives the line that it prints as JSON."""
+    environment = {"TTC_CACHE_DIR": str(folder / "cache"), "HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-c", HEAD + textwrap.dedent(code), *map(str, arguments)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_the_process_loads_no_compiler(tmp_path: Path) -> None:
+    code = """
+    x = torch.randn(4, 6)
+    print(json.dumps([same(Net(), x), loaded("xdsl.ir", "ttc.importers.torch.exporting")]))
+    """
+    assert said(tmp_path, code) == [{"compilations": 1, "compile_cache_hits": 0, "compile_cache_misses": 1}, []]
+    assert said(tmp_path, code) == [{"compilations": 0, "compile_cache_hits": 1, "compile_cache_misses": 0}, []]
+
+
+def test_training_goes_on_in_the_tensors_of_the_module(tmp_path: Path) -> None:
+    code = """
+    losses = []
+    for engine in ("ours", "eager"):
+        torch.manual_seed(0)
+        net, x = Net(), torch.randn(4, 6)
+        optimizer = torch.optim.AdamW(net.parameters(), lr=0.05)
+        target = torch.zeros(4, 8)
+        if engine == "ours":
+            assert can_fork()
+            with ttc.training(net, loss="mse", optimizer=optimizer, target="host") as executor:
+                losses.append([float(executor(x, target)[1]) for _ in range(3)])
+            continue
+        losses.append([])
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(net(x), target)
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(float(loss))
+    print(json.dumps([*losses, loaded("xdsl.ir", "ttc.importers.torch.exporting")]))
+    """
+    ours, eager, modules = said(tmp_path, code)
+    assert ours == pytest.approx(eager, rel=1e-4)
+    assert ours[0] > ours[2]
+    assert modules == []
+
+
+def test_a_program_that_cannot_be_kept_is_compiled_here(tmp_path: Path) -> None:
+    """The copy finds that out by compiling it, and those of later processes know."""
+    code = """
+    from ttc.compiler import driver, kept
+    kept.KeptCompilation._packed = lambda *_: None
+    compile_source = driver.compile_source
+
+    def noted(*arguments):
+        print("compiled", file=open(sys.argv[1], "a"))
+        return compile_source(*arguments)
+
+    driver.compile_source = noted
+
+    class Plain(torch.nn.Module):
+        def forward(self, x):
+            return torch.relu(x)
+
+    print(json.dumps(same(Plain(), torch.randn(4, 4))["compilations"]))
+    """
+    for compiled in (2, 3):
+        assert said(tmp_path, code, tmp_path / "compiled") == 1
+        assert len((tmp_path / "compiled").read_text().splitlines()) == compiled
+
+
+def test_a_program_of_values_of_its_input_is_compiled_here(tmp_path: Path) -> None:
+    code = """
+    class Sized(torch.nn.Module):
+        def forward(self, x, count):
+            return x.expand(count.item(), 6) + 1
+
+    print(json.dumps(same(Sized(), torch.zeros(1, 6), torch.tensor(3))["compilations"]))
+    """
+    assert said(tmp_path, code) == 1
+
+
+def test_an_error_is_that_of_this_process(tmp_path: Path) -> None:
+    code = """
+    class Bad(torch.nn.Module):
+        def forward(self, x):
+            return torch.linalg.eigvals(x)
+
+    try:
+        ttc.compile(Bad(), (torch.zeros(3, 3),), target="host")
+    except ttc.Error as error:
+        print(json.dumps([error.code, type(error).__name__]))
+    """
+    assert said(tmp_path, code) == ["E0202", "UnsupportedOps"]
+
+
+def test_constants_of_the_program_come_with_the_answer(tmp_path: Path) -> None:
+    """Tensors that are no parameters or buffers, as long as they are small; with large ones the process compiles by itself."""
+    code = """
+    class Held(torch.nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.held = torch.randn(count)
+
+        def forward(self, x):
+            return x * self.held
+
+    found = [(same(Held(count), torch.randn(count)), bool(loaded("ttc.importers.torch.exporting"))) for count in (10, 300_000)]
+    print(json.dumps([[counts["compilations"], there] for counts, there in found]))
+    """
+    assert said(tmp_path, code) == [[1, False], [1, True]]
