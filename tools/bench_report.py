@@ -119,6 +119,14 @@ def _worst_bar(name: str, values: Mapping[str, float], bar: float, aim: float, u
         yield Bar(name, values[worst], bar, aim, worst, unit)
 
 
+LATENCY_BARS = {
+    "float32": ((0.82, 0.75), (0.95, 0.9)),
+    "high": ((0.60, 0.55), (0.8, 0.7)),
+    "bfloat16": ((0.85, 0.75), (1.0, 0.9)),
+}
+"""By precision bar and aim of the geometric mean of ratios, and of the worst model's."""
+
+
 def _latency_bars(found: Sequence[Found], fastest: bool) -> Iterator[Bar]:
     def of(engine: str) -> Callable[[Found], float | None]:
         return lambda item: seconds_of(item, engine, fastest=fastest)
@@ -126,11 +134,12 @@ def _latency_bars(found: Sequence[Found], fastest: bool) -> Iterator[Bar]:
     def best(item: Found) -> float | None:
         return best_peer(item, fastest=fastest)
 
-    plain = _ratios(found, of("ours"), best)
-    yield from _mean_bar("float32: ours / fastest float32 peer", plain, 1.0, 0.85)
-    yield from _worst_bar("float32: ours / fastest float32 peer: worst model", plain, 1.2, 1.0)
-    yield from _mean_bar("high: ours / fastest float32 peer", _ratios(found, of("ours-high"), best), 0.75, 0.55)
-    yield from _mean_bar("bfloat16: ours / OpenVINO bf16", _ratios(found, of("ours-bf16"), of("openvino-bf16")), 1.15, 0.95)
+    pairs = (("float32", "ours", best), ("high", "ours-high", best), ("bfloat16", "ours-bf16", of("openvino-bf16")))
+    for precision, engine, peer in pairs:
+        ratios, (mean, worst) = _ratios(found, of(engine), peer), LATENCY_BARS[precision]
+        name = f"{precision}: ours / {'OpenVINO bf16' if precision == 'bfloat16' else 'fastest float32 peer'}"
+        yield from _mean_bar(name, ratios, *mean)
+        yield from _worst_bar(f"{name}: worst model", ratios, *worst)
     yield from _mean_bar("n150 archive at Float32 / host archive", _ratios(found, of("ours-n150"), of("ours")), 1.25, 1.05)
 
 
