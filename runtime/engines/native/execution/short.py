@@ -34,6 +34,8 @@ _Copies = tuple[tuple[NDArray, NDArray], ...]
 _NOTHING: dict[int, Any] = {}
 _TEXT = np.empty(0, STRING)
 """Stands for text until a run has some."""
+_GIVEN_AWAY = np.empty(0, np.uint8)
+"""Stands for the memory of a large result, which is new at each run."""
 
 
 class _Fresh:
@@ -50,8 +52,9 @@ class _Fresh:
 
     def open(self) -> None:
         """Make the memory of the next run.  Raises MemoryError."""
-        self._array = self._memory.array(self._shape, self._dtype)
-        self._bind(self._array.ctypes.data)
+        self._array = None  # what a run that failed left here may be used again
+        self._array = array = self._memory.array(self._shape, self._dtype)
+        self._bind(array.ctypes.data)
 
     def taken(self) -> NDArray:
         """Return what the run wrote, to be given away."""
@@ -93,9 +96,10 @@ class _Call:
     lease: Lease
 
     def run(self, given: Mapping[str, object]) -> dict[str, NDArray] | None:
-        """Return the results; None if an input is not an array as it is expected, or data is out of range: nothing has changed then.
+        """Return the results; None if an input is not an array as it is expected, there is no memory for large results, or data is out of
+        range: nothing has changed then.
 
-        Raises what steps in Python do, MemoryError, and E0801 for what is no text.
+        Raises what steps in Python do, MemoryError for a copy of a result, and E0801 for what is no text.
         """
         for name, own, dtype, shape, rounding in self.inputs:
             value = given.get(name)
@@ -110,8 +114,11 @@ class _Call:
             if not (flags.c_contiguous and flags.aligned):
                 return None
             bind(value.ctypes.data)
-        for result in self.fresh:
-            result.open()
+        try:
+            for result in self.fresh:
+                result.open()
+        except MemoryError:  # the reference engine may do with less
+            return None
         if self.values is not None:
             return self._run_steps(self.values, given)
         made = [(name, copy()) for name, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
@@ -201,7 +208,7 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
         return None
     fresh = {} if stepped or spec.into else _fresh(lease, made, shown)
     results = tuple(
-        (name, value, fresh[queue].taken if queue in fresh else lease.result_memory.copier(value))
+        (name, _GIVEN_AWAY, fresh[queue].taken) if queue in fresh else (name, value, lease.result_memory.copier(value))
         for name, queue, dtype, shape in spec.results
         if ((value := made[queue]).dtype, value.shape) == (dtype, shape)
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.runtime.conftest import VECTOR, Builder, op
 from tests.runtime.engines.native.programs import Step, executors, tensor, typed_ops
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument
+from ttc.runtime.engines.result_memory import ResultMemory
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description, ManifestVariable
 from ttc.runtime.program import Program, build_program
@@ -179,6 +181,38 @@ def test_results_that_show_the_same_large_memory_are_each_their_own(rng: np.rand
         assert np.array_equal(found["y.out"], -x)
         assert np.array_equal(found["z.out"], -x.T)
         assert not np.shares_memory(found["y.out"], found["z.out"])
+
+
+def test_no_memory_of_large_results_is_kept_between_runs(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    lent: list[ref[NDArray]] = []
+    array = ResultMemory.array
+
+    def noted(memory: ResultMemory, shape: Sequence[int], dtype: np.dtype) -> NDArray:
+        found = array(memory, shape, dtype)
+        lent.append(ref(found))
+        return found
+
+    monkeypatch.setattr(ResultMemory, "array", noted)
+    ours, _ = negated_and_doubled()
+    x = {"x": rng.standard_normal((200, 300), np.float32)}
+    assert is_short(ours, x)
+    found = ours.run(x)
+    assert {id(one) for one in found.values()} >= {id(one) for reference in lent if (one := reference()) is not None}
+    assert len(lent) >= 6
+
+
+def test_without_memory_for_large_results_a_run_goes_another_way(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    ours, reference = negated_and_doubled()
+    x = {"x": rng.standard_normal((200, 300), np.float32)}
+    assert is_short(ours, x)
+
+    def exhausted(memory: ResultMemory, shape: Sequence[int], dtype: np.dtype) -> NDArray:
+        raise MemoryError
+
+    monkeypatch.setattr(ResultMemory, "array", exhausted)
+    assert not is_short(ours, x)
+    found, expected = ours.run(x), reference.run(x)
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
 def test_threads_read_large_arrays_of_their_own():
