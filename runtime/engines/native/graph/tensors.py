@@ -119,6 +119,12 @@ class View:
         shape[axis], strides[axis] = size, strides[axis] * step
         return replace(self, shape=tuple(shape), strides=tuple(strides), offset=offset)
 
+    def at(self, index: int, axis: int = 0) -> View:
+        """Return the view of what lies at one index of a dimension, without that dimension."""
+        found = self.sliced(axis, index, 1)
+        shape, strides = found.shape, found.strides
+        return replace(found, shape=shape[:axis] + shape[axis + 1 :], strides=strides[:axis] + strides[axis + 1 :])
+
     def expanded(self, shape: Sequence[int]) -> View:
         """Return the view broadcast to a shape as numpy does."""
         lead = len(shape) - len(self.shape)

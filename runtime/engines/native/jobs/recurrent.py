@@ -31,7 +31,7 @@ Activation: TypeAlias = "tuple[str, float, float]"
 
 STEP_FLOPS, STEP_TASKS = 1 << 17, 16
 """The least FLOPs of a task of a step, which take a microsecond, as telling a thread of it does; and the most tasks of few panels."""
-_MOST_STEPS = 1 << 13
+MOST_STEPS = 1 << 13
 """The most steps of both directions together: every step is a few jobs."""
 _LENGTHS: tuple[Storage, ...] = ("i32", "i64")
 
@@ -50,7 +50,7 @@ class RecurrentLayer(ABC):
         self.x, w, r = (self._operand(i) for i in range(3))
         self.w, self.r, self.bias = w, r, self._operand(3) if n.has(3) else None
         (self.steps, self.samples, _), (self.directions, _, self.hidden) = self.x.shape, r.shape
-        if self.steps * self.directions > _MOST_STEPS:
+        if self.steps * self.directions > MOST_STEPS:
             raise NotTaken(f"{self.steps * self.directions} steps")
         self.lengths = self._checked_lengths() if n.has(4) else None
         self.y = n.temp((self.steps, self.directions, self.samples, self.hidden), "f32")
@@ -65,13 +65,13 @@ class RecurrentLayer(ABC):
         for index in range(len(ends[0])):
             last = self.n.temp((self.directions, self.samples, self.hidden), "f32")
             for d, states in enumerate(ends):
-                copy(self.n, states[index], self.at(last, d))
+                copy(self.n, states[index], last.at(d))
             self.n.alias(last, index + 1)
 
     def _direction(self, d: int) -> list[View]:
         """Return the jobs of one direction; gives its last states, of which the first is the output's."""
         gates = self.inputs(d)
-        weights = self.panels(self.at(self.w, d), self.steps * self.samples)
+        weights = self.panels(self.w.at(d), self.steps * self.samples)
         bias = self.input_bias(d)
         steps = RegionBuilder(["f32"] if bias is None else ["f32", "f32"])
         region = steps.region(0 if bias is None else steps("add", 0, 1))
@@ -81,7 +81,7 @@ class RecurrentLayer(ABC):
         backward = self.n.attr("direction") == "reverse" or d == 1
         for number in range(self.steps):
             t = self.steps - 1 - number if backward else number
-            states = self.step(d, t, self.at(gates, t), states)
+            states = self.step(d, t, gates.at(t), states)
         return [self._kept(state, i, states) for i, state in enumerate(states)]
 
     def _kept(self, state: View, index: int, states: Sequence[View]) -> View:
@@ -96,11 +96,6 @@ class RecurrentLayer(ABC):
         """Return memory for what the products of the inputs come to, [steps, samples, gates * hidden]."""
         del d
         return self.n.temp((self.steps, self.samples, self.GATES * self.hidden), "f32")
-
-    def of_direction(self, view: View, d: int) -> View:
-        """Return what a view [steps, directions, ...] holds of one."""
-        found = view.sliced(1, d, 1)
-        return replace(found, shape=(found.shape[0], *found.shape[2:]), strides=(found.strides[0], *found.strides[2:]))
 
     # ---- what cells define -------------------------------------------------------------------------------------------------------------
 
@@ -134,7 +129,7 @@ class RecurrentLayer(ABC):
         """Return an operand [directions, samples, hidden] of a direction; zeros where it is absent."""
         if not self.n.has(index):
             return constant(np.zeros((self.samples, self.hidden)), "f32")
-        return self.at(self._operand(index), d)
+        return self._operand(index).at(d)
 
     def part(self, view: View, gate: int, count: int = 1) -> View:
         """Return neighbouring gates, of a view that holds several."""
@@ -182,7 +177,7 @@ class RecurrentLayer(ABC):
 
     def kept(self, t: int, d: int, before: View) -> View:
         """Return the state after a step whose output is in y: where a sequence is over, the one before."""
-        y = self.at(self.at(self.y, t), d)
+        y = self.y.at(t).at(d)
         if self.lengths is None:
             return y
         steps = RegionBuilder(self.storages(2, t))
@@ -191,13 +186,13 @@ class RecurrentLayer(ABC):
 
     def output(self, t: int, d: int) -> View:
         """Return memory for the output of a step."""
-        return self.at(self.at(self.y, t), d)
+        return self.y.at(t).at(d)
 
     def sum_of_halves(self, d: int) -> View | None:
         """Return the biases of inputs and of states together."""
         if self.bias is None:
             return None
-        bias, half = self.at(self.bias, d), self.bias.shape[1] // 2
+        bias, half = self.bias.at(d), self.bias.shape[1] // 2
         halves = [bias.sliced(0, 0, half), bias.sliced(0, half, half)]
         steps, total = RegionBuilder([view.storage for view in halves]), self.n.temp((half,), "f32")
         compute_into(self.n, steps.region(steps("add", 0, 1)), halves, total)
@@ -205,11 +200,6 @@ class RecurrentLayer(ABC):
 
     def _temp(self, columns: int) -> View:
         return self.n.temp((self.samples, columns), "f32")
-
-    def at(self, view: View, index: int) -> View:
-        """Return what lies at an index of the first dimension."""
-        found = view.sliced(0, index, 1)
-        return replace(found, shape=found.shape[1:], strides=found.strides[1:])
 
     def _operand(self, index: int) -> View:
         view = self.n.operand(index)

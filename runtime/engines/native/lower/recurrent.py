@@ -55,7 +55,7 @@ class _Rnn(RecurrentLayer):
         return self.sum_of_halves(d)
 
     def prepare(self, d: int) -> None:
-        self._weights = self.panels(self.at(self.r, d), self.samples)
+        self._weights = self.panels(self.r.at(d), self.samples)
         self._new = self.gates(1)
 
     def start(self, d: int) -> list[View]:
@@ -80,14 +80,14 @@ class _LinearGru(RecurrentLayer):
     _weights: Panels
 
     def input_bias(self, d: int) -> View | None:
-        return None if self.bias is None else self.at(self.bias, d).sliced(0, 0, 3 * self.hidden)
+        return None if self.bias is None else self.bias.at(d).sliced(0, 0, 3 * self.hidden)
 
     def inner_bias(self, d: int) -> list[View]:
         """Return the biases of the state: one view, or none."""
-        return [] if self.bias is None else [self.at(self.bias, d).sliced(0, 3 * self.hidden, 3 * self.hidden)]
+        return [] if self.bias is None else [self.bias.at(d).sliced(0, 3 * self.hidden, 3 * self.hidden)]
 
     def prepare(self, d: int) -> None:
-        self._weights = self.panels(self.at(self.r, d), self.samples)
+        self._weights = self.panels(self.r.at(d), self.samples)
         self._inner = self.gates(3)
 
     def start(self, d: int) -> list[View]:
@@ -119,7 +119,7 @@ class _Gru(_LinearGru):
     _last: Panels
 
     def prepare(self, d: int) -> None:
-        r = self.at(self.r, d)
+        r = self.r.at(d)
         self._weights = self.panels(r.sliced(0, 0, 2 * self.hidden), self.samples)
         self._last = self.panels(r.sliced(0, 2 * self.hidden, self.hidden), self.samples)
         self._inner, self._new, self._part = self.gates(2), self.gates(1), self.gates(1)
@@ -151,8 +151,8 @@ class _Lstm(RecurrentLayer):
         return self.sum_of_halves(d)
 
     def prepare(self, d: int) -> None:
-        r = self.at(self.r, d)
-        peepholes = self.at(self._operand(7), d) if self.n.has(7) else None
+        r = self.r.at(d)
+        peepholes = self._operand(7).at(d) if self.n.has(7) else None
         self._peepholes = [] if peepholes is None else [self.part(peepholes, i) for i in range(3)]
         self._gates, self._memory = self.gates(4), self.gates(1)
         block = narrow_block(self.n.cpu, self.samples, 2 * self.hidden)
@@ -247,7 +247,7 @@ class _LstmTraining(_Lstm):
         self.n.alias(self._cells, 4)
 
     def inputs(self, d: int) -> View:
-        return self.of_direction(self._sums, d)
+        return self._sums.at(d, 1)
 
     def places(self, d: int, t: int, gates: View) -> tuple[View, View]:
-        return gates, self.at(self.of_direction(self._cells, d), t)
+        return gates, self._cells.at(t).at(d)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ttc.runtime.engines.native.graph.region import RegionBuilder
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.copies import copy
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, multiplier_of, packed, span_of, submit_product
-from ttc.runtime.engines.native.jobs.recurrent import STEP_FLOPS, STEP_TASKS
+from ttc.runtime.engines.native.jobs.recurrent import MOST_STEPS, STEP_FLOPS, STEP_TASKS
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block, narrow_block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.recurrent_gradient import RecurrentGradientStep
 from ttc.runtime.engines.native.lower import LOWERINGS
-
-_MOST_STEPS = 1 << 13
-"""The most steps: every one is a job."""
 
 
 @LOWERINGS.rule("recurrent_gradient")
@@ -39,7 +34,7 @@ class _Gradient:
         self.terms, self.sums = tuple(zip(map(_int, sources), map(_int, targets), strict=True)), sums
         self.factors, self.r, self.dy, self.ends = (self._operand(i) for i in range(4))
         (self.steps, self.samples, self.size), self.states = self.dy.shape, self.ends.shape[0]
-        if self.steps > _MOST_STEPS or not self.samples * self.size * self.r.shape[0]:
+        if self.steps > MOST_STEPS or not self.samples * self.size * self.r.shape[0]:
             raise NotTaken(f"{self.steps} steps of {self.size} elements")
 
     def lower(self) -> None:
@@ -68,7 +63,7 @@ class _Gradient:
         left: View | None = None
         for number in range(self.steps):
             t = number if n.attr("reverse", False) else self.steps - 1 - number
-            target = _at(of_sums, t)
+            target = of_sums.at(t)
             kept = held[number % 2] if apart else target
             self._step(kernel, panels, (left, carried, target, kept), t)
             left = kept if apart else target.sliced(1, 0, depth)
@@ -79,7 +74,7 @@ class _Gradient:
         """Add the job of one step.  views: sums of the later step, what is carried, sums of this one as the result and as multiplied."""
         left, carried, target, kept = views
         block, n = kernel.block, self.n
-        factors, dy = _at(self.factors, t), _at(self.dy, t)
+        factors, dy = self.factors.at(t), self.dy.at(t)
         panel_count, row_blocks = block.panels(self.size), -(-self.samples // block.rows)
         flops = 2 * self.samples * panels.depth * self.size
         chunks = max(min(row_blocks, STEP_TASKS // panel_count), 1)
@@ -115,9 +110,9 @@ class _Gradient:
             return Gemm(block, DenseRows(), region, spread, dimensions, "f32" if panels.view.storage == "f32" else "bf16", span_of(n))
 
         first = n.temp((self.samples, self.size), "f32")
-        submit_product(n, kernel, left, panels, [_at(carried, 0)], first)
+        submit_product(n, kernel, left, panels, [carried.at(0)], first)
         for i in range(self.states):
-            copy(n, first if i == 0 else _at(carried, i), _at(starts, i))
+            copy(n, first if i == 0 else carried.at(i), starts.at(i))
 
     def _operand(self, index: int) -> View:
         """Return an operand whose rows can be read."""
@@ -135,12 +130,6 @@ class _Gradient:
 
 def _row_bytes(view: View) -> int:
     return view.strides[0] * view.item_bytes
-
-
-def _at(view: View, index: int) -> View:
-    """Return what lies at an index of the first dimension."""
-    found = view.sliced(0, index, 1)
-    return replace(found, shape=found.shape[1:], strides=found.strides[1:])
 
 
 def _int(value: object) -> int:

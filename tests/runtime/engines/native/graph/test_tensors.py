@@ -29,6 +29,8 @@ def test_views_move_as_arrays_do(shape: tuple[int, ...], data: st.DataObject):
     size = data.draw(st.integers(1, view.shape[axis] - start))
     view, array = view.sliced(axis, start, size), np.take(array, range(start, start + size), axis)
     assert np.array_equal(seen(view, memory), array)
+    index = data.draw(st.integers(0, size - 1))
+    assert np.array_equal(seen(view.at(index, axis), memory), np.take(array, index, axis))
     assert view.is_dense == np.array_equal(memory[view.offset : view.offset + view.elements], array.reshape(-1))
     flat = view.reshaped((view.elements,))
     if flat is not None:
