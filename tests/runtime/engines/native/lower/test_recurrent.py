@@ -9,9 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
+from tests.runtime.engines.native.guarded import Graph, outcomes
+from tests.runtime.engines.native.guarded_cases import graph_of
 from ttc.dialects.core.errors import Error
-from ttc.dialects.core.plain.functions import TensorType, Work
+from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
+from ttc.runtime.engines.native.codegen.features import host_cpu
 
 LEVELS = ("amx", "avx2", "generic")
 GATES = {"rnn": 1, "gru": 3, "lstm": 4, "lstm_training": 4}
@@ -147,6 +150,23 @@ def test_steps_of_whole_vectors(op: str, level: str, sizes: tuple[int, int, int,
         found = layer(op, sizes, level=level, direction=direction, result=result, present="bhc", input_forget=sizes[1] == 13)
         close(found)
         assert "LstmStep" in found[0].kernels
+
+
+@pytest.mark.parametrize("at_end", [True, False], ids=["end", "begin"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_steps_of_whole_vectors_stay_inside(level: str, at_end: bool) -> None:
+    graphs = list[Graph]()
+    for op, samples, hidden, directions in (("lstm", 1, 16, 1), ("lstm", 33, 48, 2), ("lstm_training", 5, 32, 2)):
+        functions = NAMES[op] * directions
+        parameters = (0.0,) * len(functions)
+        attrs: dict[str, Plain] = {"direction": "forward" if directions == 1 else "bidirectional", "activations": functions}
+        attrs |= {"alphas": parameters, "betas": parameters, "clip": float("inf"), "input_forget": False}
+        weights = [(directions, 4 * hidden, 3), (directions, 4 * hidden, hidden), (directions, 8 * hidden)]
+        state = (directions, samples, hidden)
+        graphs.append(graph_of(op, [(4, samples, 3), *weights, None, state, state], attrs, held=(1, 2, 3)))
+    found = outcomes(graphs, host_cpu().limited_to(level), at_end=at_end)
+    assert not [f"{outcome.name}: {outcome.problem}" for outcome in found if outcome.problem]
+    assert all("LstmStep" in outcome.kernels for outcome in found)
 
 
 def test_whole_vectors_begin_at_one_number_for_all() -> None:
