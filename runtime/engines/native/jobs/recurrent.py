@@ -6,7 +6,7 @@ All steps share their kernels and the packed weights of the state; jobs of one t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import TypeAlias
@@ -29,7 +29,7 @@ from ttc.runtime.engines.native.kernels.lengths import CheckLengths
 Activation: TypeAlias = "tuple[str, float, float]"
 """A function by the name that recurrent layers have for it, and its parameters."""
 
-STEP_FLOPS, STEP_TASKS = 1 << 17, 16
+_STEP_FLOPS, _STEP_TASKS = 1 << 17, 16
 """The least FLOPs of a task of a step, which take a microsecond, as telling a thread of it does; and the most tasks of few panels."""
 MOST_STEPS = 1 << 13
 """The most steps of both directions together: every step is a few jobs."""
@@ -218,6 +218,21 @@ class RecurrentLayer(ABC):
         words = {"lengths": lengths, "count": self.samples, "most": self.steps, "status": self.n.status}
         self.n.job(CheckLengths(lengths.storage), words, tasks=1, written=[self.n.status])
         return lengths
+
+
+def cut_step(columns: int, row_blocks: int, flops: int) -> tuple[int, int, int]:
+    """Return in how many ranges of row blocks a step is cut, how many tasks it has, and how many of these a thread takes at a time.
+
+    columns: panels, or vectors of units, each of which is a task or more.  flops: of the step.
+    """
+    row_chunks = max(min(row_blocks, _STEP_TASKS // columns), 1)
+    tasks = columns * row_chunks
+    return row_chunks, tasks, max(tasks * _STEP_FLOPS // max(flops, 1), 1)
+
+
+def row_strides(views: Mapping[str, View]) -> dict[str, int]:
+    """Return the bytes from row to row of tensors [rows, columns], as the words of steps are named."""
+    return {f"{name}_row": view.strides[0] * view.item_bytes for name, view in views.items()}
 
 
 def floats(count: int) -> list[Storage]:

@@ -10,7 +10,7 @@ from ttc.runtime.engines.native.jobs.copies import copied
 from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import Panels, left_operand, packed
-from ttc.runtime.engines.native.jobs.recurrent import STEP_FLOPS, STEP_TASKS, RecurrentLayer, floats
+from ttc.runtime.engines.native.jobs.recurrent import RecurrentLayer, cut_step, floats, row_strides
 from ttc.runtime.engines.native.kernels.gemm_block import narrow_block
 from ttc.runtime.engines.native.kernels.lstm_step import LstmStep
 from ttc.runtime.engines.native.lower import LOWERINGS
@@ -192,16 +192,16 @@ class _Lstm(RecurrentLayer):
         named = {"left": h, "gates": gates, "before": c, "cells": memory, "output": self.output(t, d)}
         vectors, row_blocks = self.hidden // block.lanes, -(-self.samples // block.rows)
         sizes = {"rows": self.samples, "columns": self.hidden, "depth": self.hidden, "row_blocks": row_blocks}
-        chunks = max(min(row_blocks, STEP_TASKS // vectors), 1)
-        flops, tasks = 2 * self.samples * self.hidden * self.GATES * self.hidden, vectors * chunks
-        strides = {f"{name}_row": view.strides[0] * view.item_bytes for name, view in named.items()}
+        flops = 2 * self.samples * self.hidden * self.GATES * self.hidden
+        chunks, tasks, chunk = cut_step(vectors, row_blocks, flops)
+        kernel = LstmStep(block, self._cell(d, t), self._output(d, t), self.KEEPS)
         n.job(
-            LstmStep(block, self._cell(d, t), self._output(d, t), self.KEEPS),
-            {**sizes, "row_chunks": chunks, **named, "weights": self._weights.view, **strides},
+            kernel,
+            {**sizes, "row_chunks": chunks, **named, "weights": self._weights.view, **row_strides(named)},
             tasks=tasks,
             written=[memory, named["output"], *([gates] if self.KEEPS else [])],
-            chunk=max(tasks * STEP_FLOPS // max(flops, 1), 1),
-            scratch=2 * block.bytes,
+            chunk=chunk,
+            scratch=kernel.scratch_bytes,
             flops=flops,
             moved_bytes=self._weights.element_bytes + gates.distinct_bytes,
         )

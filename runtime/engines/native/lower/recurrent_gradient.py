@@ -8,7 +8,7 @@ from ttc.runtime.engines.native.jobs.copies import copy
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, multiplier_of, packed, span_of, submit_product
-from ttc.runtime.engines.native.jobs.recurrent import MOST_STEPS, STEP_FLOPS, STEP_TASKS
+from ttc.runtime.engines.native.jobs.recurrent import MOST_STEPS, cut_step, row_strides
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block, narrow_block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
@@ -77,10 +77,9 @@ class _Gradient:
         factors, dy = self.factors.at(t), self.dy.at(t)
         panel_count, row_blocks = block.panels(self.size), -(-self.samples // block.rows)
         flops = 2 * self.samples * panels.depth * self.size
-        chunks = max(min(row_blocks, STEP_TASKS // panel_count), 1)
-        tasks = panel_count * chunks
+        chunks, tasks, chunk = cut_step(panel_count, row_blocks, flops)
         named = {"left": target if left is None else left, "factors": factors, "dy": dy, "sums": target, "kept": kept}
-        words = {**named, "weights": panels.view, "carried": carried, **{f"{name}_row": _row_bytes(x) for name, x in named.items()}}
+        words = {**named, "weights": panels.view, "carried": carried, **row_strides(named)}
         n.job(
             kernel,
             {
@@ -94,7 +93,7 @@ class _Gradient:
             },
             tasks=tasks,
             written=[carried, target, *([kept] if kernel.multiplied else [])],
-            chunk=max(tasks * STEP_FLOPS // max(flops, 1), 1),
+            chunk=chunk,
             scratch=kernel.scratch_bytes,
             flops=flops,
             moved_bytes=panels.element_bytes + sum(x.distinct_bytes for x in (factors, dy, target)),
@@ -126,10 +125,6 @@ class _Gradient:
         if view.storage not in FLOATS:
             raise NotTaken(f"gradients of recurrent layers in {view.storage}")
         return view
-
-
-def _row_bytes(view: View) -> int:
-    return view.strides[0] * view.item_bytes
 
 
 def _int(value: object) -> int:
