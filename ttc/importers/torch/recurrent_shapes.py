@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import torch
+from torch._decomp import decomposition_table
 from torch._subclasses.fake_tensor import FakeTensor
 
 _KEY = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -38,9 +39,13 @@ def _install() -> None:
         if steps is not None:
             op.py_kernels[_KEY] = _or_shapes(steps)
             op._dispatch_cache.clear()
+        steps = decomposition_table.get(op)  # by which results look where the op is kept as it is
+        if steps is not None:
+            decomposition_table[op] = _or_shapes(steps)
 
 
 def _or_shapes(steps: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(steps)  # PyTorch looks at the module's name
     def layer(x: Any, states: Any, *rest: Any) -> Any:
         first = states[0] if isinstance(states, list | tuple) else states
         if not _TRACING.get() or not isinstance(x, FakeTensor) or not isinstance(first, FakeTensor) or x.dim() != 3:
