@@ -3,7 +3,7 @@
     answer = forked(work, meanwhile=load_modules)      # None if it could not be done so
 
 A copy has all objects of this process, and one thread.  It is made only where Python has no other thread, which could hold a lock that the
-copy would wait for without end, and where no library is loaded that does not stand it.
+copy would wait for without end, where no library is loaded that does not stand it, and where nobody else waits for processes that end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def can_fork() -> bool:
     """Return whether a copy of this process could work."""
     alone = threading.current_thread() is threading.main_thread() and threading.active_count() == 1
     watched = sys.gettrace() is not None or sys.getprofile() is not None
-    return alone and not watched and not any(name in sys.modules for name in _THREADED)
+    waits = signal.getsignal(signal.SIGCHLD) is signal.SIG_DFL  # else the copy could be waited for by a handler, or by the system
+    return alone and not watched and waits and not any(name in sys.modules for name in _THREADED)
 
 
 def forked(work: Callable[[], bytes], meanwhile: Callable[[], object]) -> bytes | None:

@@ -109,6 +109,8 @@ def test_a_copy_ends_when_what_goes_on_meanwhile_fails(tmp_path: Path) -> None:
         "sys.modules['jax'] = sys",
         "sys.settrace(lambda *_: None)",
         "sys.setprofile(lambda *_: None)",
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+        "import signal; signal.signal(signal.SIGCHLD, lambda *_: os.wait())",
     ],
 )
 def test_there_is_no_copy_of_a_process_that_does_not_stand_it(state: str) -> None:
