@@ -21,7 +21,7 @@ from tests.dialects.nn.gradients.test_check import wrong_by
 from tests.ttc.debug.test_bisect_gradients import written
 
 
-@pytest.mark.parametrize("name", ["nn.lstm", "nn.softmax", "nn.gather"])
+@pytest.mark.parametrize("name", ["nn.gru", "nn.softmax", "nn.gather"])
 def test_it_is_named(name: str, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = [drawn(value, rng) for value in CASES[name][0]]
     index = next(i for i, x in enumerate(arrays) if x is not None and x.dtype.kind == "f")
