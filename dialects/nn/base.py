@@ -33,6 +33,8 @@ class NNOp(TtcOp):
 
     STRINGS: ClassVar[bool] = False
     """Whether ops of the class take tensors of text, too."""
+    KEPT: ClassVar[int] = 0
+    """The number of last results that are for the gradient of the op alone, and have no cotangents."""
     traits = traits_def(DeclaredEffects())
 
     def check(self) -> None:

@@ -150,6 +150,7 @@ class LstmTrainingOp(_LstmOp):
 
     name = "nn.lstm_training"
     SHAPES = shapes.lstm_training
+    KEPT: ClassVar[int] = 2
     y = result_def(TENSOR)
     y_h = result_def(TENSOR)
     y_c = result_def(TENSOR)

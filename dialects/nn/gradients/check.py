@@ -76,7 +76,7 @@ def check_rule(kind: type[NNOp], arrays: Arrays, attrs: dict[str, Any], seed: in
         results = evaluate(kind, values, wide)
         if _writes_twice(kind, values, wide):
             return []
-        floats = [y.dtype == WIDE for y in results]
+        floats = [y.dtype == WIDE and i < len(results) - kind.KEPT for i, y in enumerate(results)]
         cotangents = [generator.standard_normal(y.shape) if f else None for y, f in zip(results, floats, strict=True)]
         gradients = rule_gradients(kind, values, wide, cotangents)
         found: list[OperandDeviation] = []

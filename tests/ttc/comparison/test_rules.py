@@ -18,14 +18,14 @@ import torch
 from tests.dialects.nn.gradients.planted_cases import CASES
 from tests.dialects.nn.gradients.test_against_torch import drawn
 from tests.dialects.nn.gradients.test_check import wrong_by
-from tests.ttc.debug.test_bisect_gradients import written
+from tests.ttc.debug.test_bisect_gradients import MADE_OF, written
 
 
-@pytest.mark.parametrize("name", ["nn.gru", "nn.softmax", "nn.gather"])
+@pytest.mark.parametrize("name", ["nn.lstm_training", "nn.softmax", "nn.gather"])
 def test_it_is_named(name: str, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = [drawn(value, rng) for value in CASES[name][0]]
     index = next(i for i, x in enumerate(arrays) if x is not None and x.dtype.kind == "f")
-    model, _, bundle = written(tmp_path, name, arrays, index)
+    model, _, bundle = written(tmp_path, MADE_OF.get(name, name), arrays, index)
     program = ttc.compile(model, loss="mse", optimizer="sgd", loss_output="y0", target="host")
     inputs = dict(np.load(bundle))
     target = next(a for a in program.entry("backward").arguments if a.name == "target")

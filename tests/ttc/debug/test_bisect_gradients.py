@@ -67,10 +67,9 @@ def written(folder: Path, name: str, arrays: list[NDArray | None], trained: int,
 def test_a_wrong_rule_is_found(
     name: str, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = MADE_OF.get(name, name)
-    arrays = [drawn(value, rng) for value in CASES[given][0]]
+    arrays = [drawn(value, rng) for value in CASES[name][0]]
     index = next(i for i, x in enumerate(arrays) if x is not None and x.dtype.kind == "f")
-    files = written(tmp_path, given, arrays, index)
+    files = written(tmp_path, MADE_OF.get(name, name), arrays, index)
     monkeypatch.setitem(GRADIENTS.rules(), name, wrong_by(GRADIENTS.rules()[name], index, 1.01))
     assert main(["bisect", *files, *TRAINED]) == 1
     culprit = json.loads(capsys.readouterr().out)["culprit"]

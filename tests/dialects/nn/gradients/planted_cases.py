@@ -34,6 +34,7 @@ def _layer(gates: int, *activations: str, **attrs: Any) -> Planted:
     return operands, {**RECURRENT, "activations": activations, "alphas": zeros, "betas": zeros, **attrs}
 
 
+_LSTM: Planted = ([*_layer(4, "sigmoid", "tanh", "tanh")[0], (1, 9)], _layer(4, "sigmoid", "tanh", "tanh", input_forget=False)[1])
 _OWN: dict[str, Planted] = {
     **{f"nn.{name}": ([INSIDE * 2.6], {}) for name in ("ceil", "floor", "round", "sign")},
     **{f"nn.{name}": ([(3, 4), (4,)], {}) for name in ("maximum", "minimum", "mul")},
@@ -49,7 +50,7 @@ _OWN: dict[str, Planted] = {
     "nn.grouped_matmul": ([(5, 3), (2, 3, 4), np.array([0, 1, 1, 0, 1])], {"transpose_w": False}),
     "nn.gru": _layer(3, "sigmoid", "tanh", linear_before_reset=True),
     "nn.irfft": ([(3, 4), (3, 4)], {"axis": 1, "size": 6}),
-    "nn.lstm": ([*_layer(4, "sigmoid", "tanh", "tanh")[0], (1, 9)], _layer(4, "sigmoid", "tanh", "tanh", input_forget=False)[1]),
+    **dict.fromkeys(("nn.lstm", "nn.lstm_training"), _LSTM),
     "nn.lu": ([SQUARE[[1, 2, 0]]], {}),
     "nn.pow": ([INSIDE + 2, INSIDE], {}),
     "nn.probe": ([(3, 4)], {"label": "x"}),

@@ -37,16 +37,12 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(FUNCTIONS, name, function)
 
 
-OWN = {"nn.lstm_training"}
-"""Ops some of whose results are for their own gradient alone; `tests/passes/nn/test_train_recurrent.py` compares these gradients."""
-
-
 def test_every_rule_is_planted() -> None:
-    assert set(CASES) | OWN == set(GRADIENTS.rules())
+    assert set(CASES) == set(GRADIENTS.rules())
 
 
 @pytest.mark.parametrize("factor", [1.01, -1.0])
-@pytest.mark.parametrize("name", sorted(set(GRADIENTS.rules()) - OWN))
+@pytest.mark.parametrize("name", sorted(GRADIENTS.rules()))
 def test_every_wrong_cotangent_is_found(name: str, factor: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     given, attrs = CASES[name]
     kind, arrays = ops()[name.removeprefix("nn.")], [drawn(value, rng) for value in given]
