@@ -8,7 +8,9 @@ That is what the reference's firmware does.  With kernels `fused` cores load in 
 one after another they have all of the ways, so that nothing takes longer.  Kernels come once for all cores of an op.  Cores also load
 ahead: as soon as an op runs, they take in what their next op needs, as far as L1 has room for that beside all buffers of the op that runs;
 the rest comes when that is through.  TT-Metalium does so with kernels (its dispatcher sends each to all cores of a program, while the one
-before runs) and with weights (`dram_prefetcher`).
+before runs) and with weights (`ttnn.dram_prefetcher`).
+
+Source: tt-metal, pull request 16244 (weights are taken into L1 while ops run); tt_metal/impl/dispatch (programs are queued ahead).
 """
 
 from __future__ import annotations

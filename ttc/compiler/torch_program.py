@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,7 @@ def _tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 def _load_engine() -> None:
     """Load what runs programs."""
-    from ttc.runtime.machine import session  # noqa: F401 - what it loads is wanted
-
+    import_module("ttc.runtime.machine.session")
     engine_named(None, checked_threads(None))
 
 

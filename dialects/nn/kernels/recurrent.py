@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -95,48 +95,16 @@ def _gru_step(gates: NDArray, states: States, *, r: NDArray, inner: NDArray, f: 
     return ((1 - update) * g(gates[:, 2 * size :] + hidden) + update * h,)
 
 
-@KERNELS.rule("lstm")
-def lstm(
-    x: NDArray,
-    w: NDArray,
-    r: NDArray,
-    bias: NDArray | None = None,
-    lengths: NDArray | None = None,
-    h: NDArray | None = None,
-    c: NDArray | None = None,
-    peepholes: NDArray | None = None,
-    **attrs: Any,
-) -> tuple[NDArray, ...]:
-    """c' = forget c + input g(...), h' = output l(c'); gates f(x w^T + h r^T + bias + peephole * c): input, output, forget, new."""
-    return _lstm((x, w, r, bias, lengths, h, c, peepholes), None, **attrs)
-
-
-@KERNELS.rule("lstm_training")
-def lstm_training(
-    x: NDArray,
-    w: NDArray,
-    r: NDArray,
-    bias: NDArray | None = None,
-    lengths: NDArray | None = None,
-    h: NDArray | None = None,
-    c: NDArray | None = None,
-    peepholes: NDArray | None = None,
-    **attrs: Any,
-) -> tuple[NDArray, ...]:
-    """Return what `lstm` does, then the sums x w^T + h r^T + bias of all steps, and c' after each."""
-    sums = np.zeros((len(x), len(w), x.shape[1], r.shape[1]), x.dtype)
-    cells = np.zeros((len(x), len(w), x.shape[1], r.shape[2]), x.dtype)
-
-    def keep(t: int, d: int, gates: NDArray, before: States, after: States) -> None:
-        sums[t, d] = gates + before[0] @ r[d].T
-        cells[t, d] = after[1]
-
-    return *_lstm((x, w, r, bias, lengths, h, c, peepholes), keep, **attrs), sums, cells
-
-
 def _lstm(
-    operands: tuple[Any, ...],
     keep: Keep | None,
+    x: NDArray,
+    w: NDArray,
+    r: NDArray,
+    bias: NDArray | None = None,
+    lengths: NDArray | None = None,
+    h: NDArray | None = None,
+    c: NDArray | None = None,
+    peepholes: NDArray | None = None,
     *,
     direction: str,
     activations: tuple[str, ...],
@@ -145,7 +113,6 @@ def _lstm(
     clip: float,
     input_forget: bool,
 ) -> tuple[NDArray, ...]:
-    x, w, r, bias, lengths, h, c, peepholes = operands
     functions = _functions(activations, alphas, betas, clip)
     peek = np.zeros((len(r), 3 * r.shape[2]), x.dtype) if peepholes is None else peepholes
 
@@ -155,6 +122,31 @@ def _lstm(
 
     biases = None if bias is None else _sum_of_halves(bias)
     return _layer(x, w, biases, lengths, [_start(h, x, w, r), _start(c, x, w, r)], cell, direction, keep)
+
+
+_SIGNATURE = partial(_lstm, None)
+
+
+@KERNELS.rule("lstm")
+@wraps(_SIGNATURE, assigned=())
+def lstm(*operands: Any, **attrs: Any) -> tuple[NDArray, ...]:
+    """c' = forget c + input g(...), h' = output l(c'); gates f(x w^T + h r^T + bias + peephole * c): input, output, forget, new."""
+    return _lstm(None, *operands, **attrs)
+
+
+@KERNELS.rule("lstm_training")
+@wraps(_SIGNATURE, assigned=())
+def lstm_training(*operands: Any, **attrs: Any) -> tuple[NDArray, ...]:
+    """Return what `lstm` does, then the sums x w^T + h r^T + bias of all steps, and c' after each."""
+    x, w, r = operands[:3]
+    sums = np.zeros((len(x), len(w), x.shape[1], r.shape[1]), x.dtype)
+    cells = np.zeros((len(x), len(w), x.shape[1], r.shape[2]), x.dtype)
+
+    def keep(t: int, d: int, gates: NDArray, before: States, after: States) -> None:
+        sums[t, d] = gates + before[0] @ r[d].T
+        cells[t, d] = after[1]
+
+    return *_lstm(keep, *operands, **attrs), sums, cells
 
 
 def _lstm_step(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import wraps
+from typing import Any
+
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.shapes import Shape, require_rank
 
@@ -88,26 +91,10 @@ def lstm(
     return [y, state, state]
 
 
-def lstm_training(
-    x: Shape,
-    w: Shape,
-    r: Shape,
-    bias: Shape | None = None,
-    lengths: Shape | None = None,
-    h: Shape | None = None,
-    c: Shape | None = None,
-    peepholes: Shape | None = None,
-    *,
-    direction: str,
-    activations: Texts,
-    alphas: Floats,
-    betas: Floats,
-    clip: float,
-    input_forget: bool,
-) -> list[Shape]:
+@wraps(lstm, assigned=())
+def lstm_training(*operands: Any, **attrs: Any) -> list[Shape]:
     """Return the shapes of `lstm`, then [t, d, n, 4 k] and [t, d, n, k].  Raises E0401, E0402."""
-    attrs = {"direction": direction, "activations": activations, "alphas": alphas, "betas": betas, "clip": clip}
-    y, *states = lstm(x, w, r, bias, lengths, h, c, peepholes, input_forget=input_forget, **attrs)
+    y, *states = lstm(*operands, **attrs)
     return [y, *states, (*y[:3], 4 * y[3]), y]
 
 

@@ -115,7 +115,7 @@ def test_results_are_the_callers_own_and_inputs_may_be_strided(rng: np.random.Ge
 
 
 LARGE = tensor(200, 300)
-"""Of more bytes than are copied."""
+"""A type whose arrays have more bytes than those that a prepared run copies."""
 
 
 def negated_and_doubled() -> tuple[Executor, Executor]:
