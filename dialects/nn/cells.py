@@ -134,36 +134,54 @@ class GruCell(Cell):
     def input_bias(self) -> SSAValue | None:
         return None if self.bias is None else cut(self.b, self.bias, 0, 2)[0]
 
-    def weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
-        found = self._weights()
-        return found if self.attrs["linear_before_reset"] else found[:1]
+    @property
+    def resets_first(self) -> bool:
+        """Whether the reset gate takes a part of the state before it is multiplied, instead of a part of the product."""
+        return not self.attrs["linear_before_reset"]
 
-    def _weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
-        """Return the weights and biases of update and reset, and those of the new state."""
+    def weights(self) -> list[tuple[SSAValue, SSAValue | None]]:
+        both = self._weights(0, 2)
+        return [both] if self.resets_first else [both, self.last_weights()]
+
+    def last_weights(self) -> tuple[SSAValue, SSAValue | None]:
+        """Return the weights and the bias of the new state."""
+        return self._weights(2, 1)
+
+    def _weights(self, first: int, count: int) -> tuple[SSAValue, SSAValue | None]:
+        """Return the weights and the bias of neighbouring gates."""
         b, k = self.b, self.size
-        outer = None if self.bias is None else cut(b, self.bias, 0, 2)[1]
-        first, last = (None, None) if outer is None else (part(b, outer, 0, 0, 2 * k), part(b, outer, 0, 2 * k, k))
-        return [(part(b, self.r, 0, 0, 2 * k), first), (part(b, self.r, 0, 2 * k, k), last)]
+        start, size = first * k, count * k
+        bias = None if self.bias is None else part(b, cut(b, self.bias, 0, 2)[1], 0, start, size)
+        return part(b, self.r, 0, start, size), bias
 
     def combine(self, gates: SSAValue, product: Product, states: Values) -> list[SSAValue]:
         b, k, (h,) = self.b, self.size, states
         both = self.apply(0, b.nn("add", part(b, gates, 1, 0, 2 * k), product(0)))
         update, reset = cut(b, both, 1, 2)
-        if self.attrs["linear_before_reset"]:
-            hidden = b.nn("mul", reset, product(1))
+        if self.resets_first:
+            hidden = self.product(b.nn("mul", reset, h), *self.last_weights())
         else:
-            hidden = self.product(b.nn("mul", reset, h), *self._weights()[1])
-        return [self._mixed(update, part(b, gates, 1, 2 * k, k), hidden, h)]
+            hidden = b.nn("mul", reset, product(1))
+        return [self._mixed(update, b.nn("add", part(b, gates, 1, 2 * k, k), hidden), h)]
 
     def of_parts(self, parts: Values, states: Values) -> list[SSAValue]:
-        """parts: sums of update and reset, then what the new state has of the old one's product, and of the input's."""
-        update, reset = (self.apply(0, x) for x in parts[:2])
-        return [self._mixed(update, parts[3], self.b.nn("mul", reset, parts[2]), states[0])]
+        """parts: sums of update, reset and new state, of which the last where the product is reset are two: of the old one's product, and
+        of the input's.
+        """
+        update = self.apply(0, parts[0])
+        if self.resets_first:
+            return [self._mixed(update, parts[2], states[0])]
+        hidden = self.b.nn("mul", self.apply(0, parts[1]), parts[2])
+        return [self._mixed(update, self.b.nn("add", parts[3], hidden), states[0])]
 
-    def _mixed(self, update: SSAValue, entering: SSAValue, hidden: SSAValue, h: SSAValue) -> SSAValue:
+    def kept(self, reset: SSAValue, h: SSAValue) -> SSAValue:
+        """Return what is kept of the old state, and is multiplied if it is reset first.  reset: the sum of that gate."""
+        return self.b.nn("mul", self.apply(0, reset), h)
+
+    def _mixed(self, update: SSAValue, total: SSAValue, h: SSAValue) -> SSAValue:
         """Return the new state, given what it is a function of."""
         b = self.b
-        new = self.apply(1, b.nn("add", entering, hidden))
+        new = self.apply(1, total)
         rest = b.nn("sub", b.scalar(1.0, update), update)
         return b.nn("add", b.nn("mul", rest, new), b.nn("mul", update, h))
 

@@ -162,16 +162,19 @@ class LstmTrainingOp(_LstmOp):
 class RecurrentGradientOp(NNOp):
     """Gradient of one direction of a recurrent layer, back through time, given what each step does to cotangents as factors.
 
-    A cell treats each element of its states by itself, but for one product: some of its sums have h r^T added.  At each step, the last one
-    first, there are cotangents a[i] of the states after it (slots 0 to s - 1), b[i] of those before it (slots s to 2 s - 1) and g[j] of
-    the sums (slots from 2 s on).  All begin with 0, but for a[0] = b[0] of the later step + g of the later step r + dy, and a[i] = b[i] of
-    the later step; for the last step, ends take the place of what later steps give.  Each term in order then adds factor * source to its
-    target.
+    A cell treats each element of its states by itself, but for products: some of its sums have h r^T added; the last of these, the inner
+    ones, may have p r^T instead, where p is computed in the step itself.  At each step, the last one first, there are cotangents a[i] of
+    the states after it (slots 0 to s - 1), b[i] of those before it (slots s to 2 s - 1), g[j] of the sums (slots from 2 s on) and q of p
+    (the slot behind them).  All begin with 0, but for a[0] = b[0] of the later step + g of the later step r + dy, without the inner sums,
+    and a[i] = b[i] of the later step; for the last step, ends take the place of what later steps give.  Each term in order then adds
+    factor * source to its target; before the first that reads q, q becomes g r of the inner sums.
 
     Args:    factors: tensor[t, n, f k], floating point: f of each step.  r: tensor[m k, k]: weights of the first m sums.
              dy: tensor[t, n, k]: cotangents of the first state after each step, as it is an output.  ends: tensor[s, n, k]: cotangents of
-             the states after the last step.  sources, targets: slots of each of f terms, in order; a target after which its source is read
-             comes first.  sums: number of sums, m at least.  reverse: the layer's first step is the last one in memory.
+             the states after the last step.  sources, targets: slots of each of f terms, in order; a term whose target others read comes
+             before them, and those that read q come last, with targets among b and the sums that no other term and no product has.
+             sums: number of sums, m at least.  inner: how many of the first m are inner, 0 if nothing reads q.  reverse: the layer's
+             first step is the last one in memory.
     Returns: of_sums: tensor[t, n, sums k]: g of each step.  starts: tensor[s, n, k]: cotangents of the states before the first step.
     Raises:  E0401 if shapes do not suit, E0402 for slots that there are not, E0403 for integers or differing dtypes.
     Source:  ttc: gradients of `nn.rnn`, `nn.gru` and `nn.lstm`.
@@ -185,6 +188,7 @@ class RecurrentGradientOp(NNOp):
     sources = prop_def(INTS)
     targets = prop_def(INTS)
     sums = prop_def(INT)
+    inner = prop_def(INT)
     reverse = prop_def(BOOL)
     of_sums = result_def(TENSOR)
     starts = result_def(TENSOR)

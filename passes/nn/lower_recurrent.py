@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.cells import CELLS, rows
 from ttc.dialects.nn.making import part, zeros
 from ttc.dialects.nn.recurrent import GruOp, LstmOp, LstmTrainingOp, RecurrentGradientOp, RnnOp
+from ttc.dialects.nn.shapes.recurrent import outer_terms
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.nn.making import RewriteMaker
 from ttc.passes.nn.match import MAX_READ, constant_array, shape_of, spec, sweep_entries
@@ -90,8 +92,10 @@ def _lower_gradient(op: RecurrentGradientOp, unit: Unit, rewriter: Rewriter, mos
 def _steps_back(b: RewriteMaker, op: RecurrentGradientOp) -> list[SSAValue]:
     """Return cotangents of the sums of all steps, and of the first states, by ops of their own for each step."""
     (steps, samples, size), states, attrs = shape_of(op.dy), shape_of(op.ends)[0], op.plain_attrs()
-    multiplied = shape_of(op.r)[0]
+    sums, inner = attrs["sums"], attrs["inner"] * size
+    outer = shape_of(op.r)[0] - inner
     terms = list(zip(attrs["sources"], attrs["targets"], strict=True))
+    within = outer_terms(attrs["sources"], states, sums)
     carried: list[SSAValue | None] = [rows(b, op.ends, i) for i in range(states)]
     of_sums: list[SSAValue] = [op.dy] * steps
     for t in range(steps)[:: 1 if attrs["reverse"] else -1]:
@@ -99,17 +103,30 @@ def _steps_back(b: RewriteMaker, op: RecurrentGradientOp) -> list[SSAValue]:
         found[0] = _sum(b, found[0], rows(b, op.dy, t))
         factors = rows(b, op.factors, t)
         for i, (source, target) in enumerate(terms):
+            if i == within:
+                inner_sums = _joined_sums(b, op, found, range(outer // size, (outer + inner) // size))
+                found[source] = _product(b, inner_sums, op.r, outer, inner)
             given = found[source]
             if given is not None:
                 found[target] = _sum(b, found.get(target), b.nn("mul", part(b, factors, 1, i * size, size), given))
-        none = zeros(b, op.dy, (samples, size))
-        sums = [found.get(2 * states + j) or none for j in range(attrs["sums"])]
-        of_sums[t] = b.nn("concat", *sums, axis=1) if len(sums) > 1 else sums[0]
-        passed = b.nn("matmul", part(b, of_sums[t], 1, 0, multiplied), op.r, None, transpose_a=False, transpose_b=False)
+        of_sums[t] = _joined_sums(b, op, found, range(sums))
+        passed = _product(b, part(b, of_sums[t], 1, 0, outer), op.r, 0, outer)
         carried = [_sum(b, found.get(states), passed), *(found.get(states + i) for i in range(1, states))]
     every = [b.reshape(x, 1, *shape_of(x)) for x in of_sums]
     starts = [b.reshape(zeros(b, op.dy, (samples, size)) if x is None else x, 1, samples, size) for x in carried]
     return [b.nn("concat", *xs, axis=0) if len(xs) > 1 else xs[0] for xs in (every, starts)]
+
+
+def _joined_sums(b: RewriteMaker, op: RecurrentGradientOp, slots: Mapping[int, SSAValue | None], numbers: range) -> SSAValue:
+    """Return the cotangents of the sums of these numbers side by side."""
+    states, none = shape_of(op.ends)[0], zeros(b, op.dy, shape_of(op.dy)[1:])
+    sums = [slots.get(2 * states + j) or none for j in numbers]
+    return b.nn("concat", *sums, axis=1) if len(sums) > 1 else sums[0]
+
+
+def _product(b: RewriteMaker, sums: SSAValue, r: SSAValue, start: int, size: int) -> SSAValue:
+    """Return the product of sums with so many rows of r."""
+    return b.nn("matmul", sums, part(b, r, 0, start, size), None, transpose_a=False, transpose_b=False)
 
 
 def _sum(b: RewriteMaker, x: SSAValue | None, y: SSAValue) -> SSAValue:

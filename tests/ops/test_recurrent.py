@@ -240,8 +240,24 @@ def test_gradient_goes_back_through_time(reverse: bool) -> None:
         of_c = of_c + to_c * of_h
         of_sums[t] = np.concatenate([to_a * of_c, to_b * of_h], axis=1)
         of_h, of_c = of_sums[t, :, :HIDDEN] @ r, to_old * of_c
-    given = {"sources": (0, 1, 0, 1), "targets": (1, 4, 5, 3), "sums": 2, "reverse": reverse}
+    given = {"sources": (0, 1, 0, 1), "targets": (1, 4, 5, 3), "sums": 2, "inner": 0, "reverse": reverse}
     check_op(RecurrentGradientOp, operands, given, [of_sums, np.stack([of_h, of_c])], 1e-5)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_gradient_goes_through_a_product_within_a_step(reverse: bool) -> None:
+    """One state h, sums a, b and c: of a and c by h, of b and the older h by the product of c's cotangent; a and b meet the older h."""
+    factors, r, dy, ends = operands = gradient_operands(1, 3, 4, 3)
+    of_sums = np.zeros((STEPS, SAMPLES, 3 * HIDDEN), np.float32)
+    (of_h,) = ends
+    for t in range(STEPS)[:: 1 if reverse else -1]:
+        to_a, to_c, to_b, to_old = np.split(factors[t], 4, axis=1)
+        of_h = of_h + dy[t]
+        of_kept = (to_c * of_h) @ r[2 * HIDDEN :]
+        of_sums[t] = np.concatenate([to_a * of_h, to_b * of_kept, to_c * of_h], axis=1)
+        of_h = to_old * of_kept + of_sums[t, :, : 2 * HIDDEN] @ r[: 2 * HIDDEN]
+    given = {"sources": (0, 0, 5, 5), "targets": (2, 4, 3, 1), "sums": 3, "inner": 1, "reverse": reverse}
+    check_op(RecurrentGradientOp, operands, given, [of_sums, of_h[None]], 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +271,15 @@ def test_gradient_goes_back_through_time(reverse: bool) -> None:
         ("E0402", {}, {"targets": (2, 3)}),
         ("E0402", {}, {"targets": (2, 0)}),
         ("E0402", {}, {"targets": (2,)}),
+        ("E0402", {}, {"inner": -1}),
+        ("E0402", {}, {"inner": 1}),
+        ("E0402", {}, {"inner": 2}),
+        ("E0402", {}, {"sources": (0, 3)}),
+        ("E0402", {}, {"sources": (4, 0), "inner": 1}),
+        ("E0402", {}, {"sources": (0, 4), "targets": (3, 0), "inner": 1}),
+        ("E0402", {}, {"sources": (0, 4), "targets": (1, 2), "inner": 1}),
+        ("E0402", {}, {"sources": (0, 4), "targets": (3, 3), "inner": 1}),
+        ("E0402", {}, {"sources": (0, 4), "targets": (3, 4), "inner": 1}),
         ("E0403", {"dy": spec(STEPS, SAMPLES, HIDDEN, dtype="float64")}, {}),
     ],
 )
@@ -265,5 +290,5 @@ def test_gradients_that_do_not_fit(code: str, operands: dict[str, Any], changes:
         "dy": spec(STEPS, SAMPLES, HIDDEN),
         "ends": spec(1, SAMPLES, HIDDEN),
     }
-    given = {"sources": (0, 0), "targets": (2, 1), "sums": 1, "reverse": False}
+    given = {"sources": (0, 0), "targets": (2, 1), "sums": 2 if "inner" in changes else 1, "inner": 0, "reverse": False}
     check_error(code, RecurrentGradientOp, list((base | operands).values()), given | changes)

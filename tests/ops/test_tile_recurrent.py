@@ -65,7 +65,7 @@ def test_gradient() -> None:
     factors, r, dy, ends = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 5), (5, 5), (2, 3, 5), (1, 3, 5)))
     last = factors[1] * (ends[0] + dy[1])
     first = factors[0] * (last @ r + dy[0])
-    given = {"sources": (0,), "targets": (2,), "sums": 1, "reverse": False}
+    given = {"sources": (0,), "targets": (2,), "sums": 1, "inner": 0, "reverse": False}
     check_op(twin("recurrent_gradient"), [factors, r, dy, ends], given, np.stack([first, last]), tolerance=1e-5)
     check_op(twin("recurrent_gradient"), [factors, r, dy, ends], given, (first @ r)[None], tolerance=1e-5, result=1)
 

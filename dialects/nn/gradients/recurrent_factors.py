@@ -6,13 +6,14 @@ give for cotangents of 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.cells import GruCell, LstmCell, SummingCell, cut, rows
-from ttc.dialects.nn.gradients.base import GradientSite, total
+from ttc.dialects.nn.gradients.base import total
 from ttc.dialects.nn.gradients.recurrent_layer import Again, Direction, Recorder, Values
 from ttc.dialects.nn.gradients.reverse import pull_back
 from ttc.dialects.nn.making import filled, part, zeros
@@ -27,22 +28,21 @@ class _Cells:
     """The cells of all steps at once, their rows being those of all steps, [t n, k].
 
     Args:    recorder: has their ops.  parts: the sums that they read.  old, new: states before and after each step.
+             kept: what a step multiplies that it has computed itself, by ops after those of the states; None if there is no such product.
     """
 
     recorder: Recorder
     parts: Values
     old: Values
     new: Values
+    kept: SSAValue | None
 
 
 class ByFactors(Direction):
     """A direction whose cells are differentiated for all steps at once."""
 
-    @staticmethod
-    def writes_steps(site: GradientSite) -> bool:
-        return site.name == "nn.lstm"
-
     def cotangents(self) -> list[SSAValue | None]:
+        """Return cotangents of all operands of the layer, as far as this direction reads them."""
         b, again = self.b, self.again()
         running = None
         if self.lengths is not None:
@@ -54,7 +54,8 @@ class ByFactors(Direction):
         joined = b.nn("concat", *factors.values(), axis=2) if len(factors) > 1 else next(iter(factors.values()))
         ends = [b.reshape(self.of_end(i), 1, self.samples, self.size) for i in range(len(cells.old))]
         operands = joined, rows(b, self.site.operand(2), self.d), self._of_outputs(running), b.nn("concat", *ends, axis=0)
-        attrs = {"sources": sources, "targets": targets, "sums": len(cells.parts), "reverse": self.backward}
+        attrs = {"sources": sources, "targets": targets, "sums": len(cells.parts), "inner": int(cells.kept is not None)}
+        attrs["reverse"] = self.backward
         of_sums, starts = b.nn_all("recurrent_gradient", *operands, **attrs)
         seeds = self._seeds(again, of_sums)
         if again.cell.peepholes is not None:
@@ -68,7 +69,10 @@ class ByFactors(Direction):
         if isinstance(again.cell, LstmCell):
             old.append(self._flat(self._cells_before(again, parts, running)))
         recorder = Recorder(self.b)
-        return _Cells(recorder, parts, old, replace(again.cell, b=recorder).of_parts(parts, old))
+        cell = replace(again.cell, b=recorder)
+        new = cell.of_parts(parts, old)
+        kept = cell.kept(parts[1], old[0]) if isinstance(cell, GruCell) and cell.resets_first else None
+        return _Cells(recorder, parts, old, new, kept)
 
     def _parts(self, again: Again) -> Values:
         """Return the sums that the cells read, [t n, k] each."""
@@ -77,9 +81,11 @@ class ByFactors(Direction):
             sums = self.of_direction(self.site.results[_SUMS]) if self.site.name == _KEPT else again.inputs[0]
             flat = self._flat(sums)
             return cut(b, flat, 1, b.shape(flat)[1] // self.size)
+        assert isinstance(again.cell, GruCell)
         gates, *products = (self._flat(value) for value in again.inputs)
         *both, entering = cut(b, gates, 1, 3)
-        return [*(b.nn("add", x, y) for x, y in zip(both, cut(b, products[0], 1, 2), strict=True)), products[1], entering]
+        sums = [b.nn("add", x, y) for x, y in zip(both, cut(b, products[0], 1, 2), strict=True)]
+        return [*sums, b.nn("add", entering, products[1])] if again.cell.resets_first else [*sums, products[1], entering]
 
     def _cells_before(self, again: Again, parts: Values, running: SSAValue | None) -> SSAValue:
         """[t, n, k]: the cell's own states before each step: as the layer kept them, or computed step by step."""
@@ -109,7 +115,16 @@ class ByFactors(Direction):
             seed = {cells.new[i]: filled(self.b, 1.0, cells.new[i])}
             derivatives = pull_back(self.b, ops[begin : ends[i]], seed, slots.values())
             found |= {(i, slot): derivatives[value] for slot, value in slots.items() if value in derivatives}
-        return found
+        return found | self._inner_terms(cells, ops[ends[order[0]] :])
+
+    def _inner_terms(self, cells: _Cells, ops: Sequence[Operation]) -> dict[tuple[int, int], SSAValue]:
+        """Return derivatives of what a step multiplies within itself, by slots.  ops: that compute it."""
+        if cells.kept is None:
+            return {}
+        states = len(cells.old)
+        slots = {states: cells.old[0], 2 * states + 1: cells.parts[1]}
+        derivatives = pull_back(self.b, ops, {cells.kept: filled(self.b, 1.0, cells.kept)}, slots.values())
+        return {(2 * states + len(cells.parts), slot): derivatives[value] for slot, value in slots.items()}
 
     def _factors(self, terms: dict[tuple[int, int], SSAValue], running: SSAValue | None, states: int) -> dict[tuple[int, int], SSAValue]:
         """Return [t, n, k] factors by source and target slots: where a sequence is over, cotangents of states pass and others are 0."""
@@ -122,7 +137,7 @@ class ByFactors(Direction):
         passing = {(i, states + i) for i in range(states)}
         over = {slots: one if slots in passing else none for slots in found}
         masked = {slots: b.nn("where", running, value, over[slots]) for slots, value in found.items()}
-        return masked | {slots: b.nn("where", running, none, one) for slots in sorted(passing - set(found))}
+        return {slots: b.nn("where", running, none, one) for slots in sorted(passing - set(found))} | masked
 
     def _of_outputs(self, running: SSAValue | None) -> SSAValue:
         """[t, n, k]: cotangents of the outputs, 0 beyond the sequences."""
@@ -138,6 +153,8 @@ class ByFactors(Direction):
         if not isinstance(again.cell, GruCell):
             return {again.inputs[0]: of_sums}
         gates, both, last = again.inputs
+        if again.cell.resets_first:
+            return {gates: of_sums, both: part(b, of_sums, 2, 0, 2 * k), last: part(b, of_sums, 2, 2 * k, k)}
         of_both, of_last, of_entering = part(b, of_sums, 2, 0, 2 * k), part(b, of_sums, 2, 2 * k, k), part(b, of_sums, 2, 3 * k, k)
         return {gates: b.nn("concat", of_both, of_entering, axis=2), both: of_both, last: of_last}
 

@@ -1,9 +1,9 @@
-"""One direction of a recurrent layer whose gradient is taken: what all ways of going back have in common."""
+"""One direction of a recurrent layer whose gradient is taken: what it computes again, and where cotangents go from there."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ttc.dialects.core.records import record
 from ttc.dialects.nn.base import NNOp
-from ttc.dialects.nn.cells import CELLS, Cell, LstmCell, SummingCell, rows
+from ttc.dialects.nn.cells import CELLS, Cell, GruCell, LstmCell, SummingCell, rows
 from ttc.dialects.nn.gradients.base import GradientSite, cotangent
 from ttc.dialects.nn.gradients.reverse import pull_back
 from ttc.dialects.nn.making import OpMaker, part, zeros
@@ -43,7 +43,8 @@ class Again:
     """A direction as it is computed again for all steps.
 
     Args:    cell: that of the direction.  held: its first states [n, k].  before: tensor[t, n, k]: outputs before each step.
-             inputs: what cells read of all steps, [t, n, columns] each: sums of all products, or products of the inputs, then of the state.
+             inputs: what cells read of all steps, [t, n, columns] each: sums of all products, or products of the inputs, then of the state,
+             or of what is kept of it.
     """
 
     cell: Cell
@@ -52,7 +53,7 @@ class Again:
     inputs: Values
 
 
-class Direction(ABC):
+class Direction:
     """One direction of a layer."""
 
     def __init__(self, b: OpMaker, site: GradientSite, d: int) -> None:
@@ -67,15 +68,6 @@ class Direction(ABC):
         self.size = b.shape(site.operand(2))[2]
         self.backward = site.attrs["direction"] == "reverse" or d == 1
 
-    @staticmethod
-    @abstractmethod
-    def writes_steps(site: GradientSite) -> bool:
-        """Return whether the ops grow in number with the steps."""
-
-    @abstractmethod
-    def cotangents(self) -> list[SSAValue | None]:
-        """Return cotangents of all operands of the layer, as far as this direction reads them."""
-
     @property
     def order(self) -> list[int]:
         """The steps in the order in which the layer computes them."""
@@ -89,8 +81,15 @@ class Direction(ABC):
         before = self._states_before(held[0])
         gates = cell.product(site.operand(0), rows(shared, site.operand(1), self.d), cell.input_bias())
         products = [cell.product(before, *weight) for weight in cell.weights()]
+        if isinstance(cell, GruCell) and cell.resets_first:
+            products.append(cell.product(self._kept(cell, gates, products[0], before), *cell.last_weights()))
         inputs = [shared.nn("add", gates, *products)] if isinstance(cell, SummingCell) else [gates, *products]
         return Again(cell, held, before, inputs)
+
+    def _kept(self, cell: GruCell, gates: SSAValue, product: SSAValue, before: SSAValue) -> SSAValue:
+        """[t, n, k]: what the reset gate keeps of the states before each step; not recorded, as its cotangent is known."""
+        b, k = self.b, self.size
+        return replace(cell, b=b).kept(b.nn("add", part(b, gates, 2, k, k), part(b, product, 2, k, k)), before)
 
     def to_operands(self, seeds: dict[SSAValue, SSAValue], ends: Values) -> list[SSAValue | None]:
         """From cotangents of what was computed for all steps, and of the first states, to those of the layer's operands."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.nn.kernels import KERNELS
+from ttc.dialects.nn.shapes.recurrent import outer_terms
 
 Activation: TypeAlias = Callable[[NDArray], NDArray]
 States: TypeAlias = tuple[NDArray, ...]
@@ -170,22 +171,32 @@ def recurrent_gradient(
     sources: tuple[int, ...],
     targets: tuple[int, ...],
     sums: int,
+    inner: int,
     reverse: bool,
 ) -> tuple[NDArray, NDArray]:
     """Return cotangents of the sums of all steps, and of the first states: back through time."""
     steps, samples, size = dy.shape
-    states = len(ends)
-    of_sums, carried = np.zeros((steps, samples, sums * size), dy.dtype), ends.copy()
+    states, product, outer = len(ends), 2 * len(ends) + sums, len(r) - inner * size
+    of_sums, carried = np.zeros((steps, samples, sums, size), dy.dtype), ends.copy()
+    within = outer_terms(sources, states, sums)
     for t in range(steps)[:: 1 if reverse else -1]:
-        slots = np.zeros((2 * states + sums, samples, size), dy.dtype)
+        slots = np.zeros((product + 1, samples, size), dy.dtype)
         slots[:states] = carried
         slots[0] += dy[t]
         for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
+            if i == within:
+                slots[product] = _side_by_side(slots[2 * states : product])[:, outer : len(r)] @ r[outer:]
             slots[target] += factors[t, :, i * size : (i + 1) * size] * slots[source]
-        of_sums[t] = np.concatenate(list(slots[2 * states :]), axis=1) if sums else of_sums[t]
+        of_sums[t] = slots[2 * states : product].transpose(1, 0, 2)
         carried = slots[states : 2 * states]
-        carried[0] += of_sums[t, :, : len(r)] @ r
-    return of_sums, carried
+        carried[0] += _side_by_side(slots[2 * states : product])[:, :outer] @ r[:outer]
+    return of_sums.reshape(steps, samples, sums * size), carried
+
+
+def _side_by_side(parts: NDArray) -> NDArray:
+    """Return [parts, samples, size] as [samples, parts * size]."""
+    count, samples, size = parts.shape
+    return parts.transpose(1, 0, 2).reshape(samples, count * size)
 
 
 def _functions(names: tuple[str, ...], alphas: tuple[float, ...], betas: tuple[float, ...], clip: float) -> list[Activation]:

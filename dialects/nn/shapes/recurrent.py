@@ -99,7 +99,7 @@ def lstm_training(*operands: Any, **attrs: Any) -> list[Shape]:
 
 
 def recurrent_gradient(
-    factors: Shape, r: Shape, dy: Shape, ends: Shape, *, sources: Ints, targets: Ints, sums: int, reverse: bool
+    factors: Shape, r: Shape, dy: Shape, ends: Shape, *, sources: Ints, targets: Ints, sums: int, inner: int, reverse: bool
 ) -> list[Shape]:
     """Return [t, n, sums k], then the shape of the ends [s, n, k].  Raises E0401, E0402."""
     for operand in (factors, dy, ends):
@@ -110,11 +110,29 @@ def recurrent_gradient(
     _require(ends, (states, samples, size), "ends")
     multiplied = r[0] // size if size else sums
     _require(r, (multiplied * size, size), "r")
-    if states < 1 or multiplied > sums or len(sources) != len(targets):
-        raise Error("E0402", f"{states} states, {sums} sums of which {multiplied} have products, terms {sources} to {targets} do not fit")
-    if not all(0 <= s < states and 0 <= t < 2 * states + sums and s != t for s, t in zip(sources, targets, strict=True)):
-        raise Error("E0402", f"terms {list(sources)} to {list(targets)} do not fit {states} states and {sums} sums")
+    if states < 1 or multiplied > sums or not 0 <= inner <= multiplied or len(sources) != len(targets):
+        found = f"{states} states, {sums} sums of which {multiplied} have products, {inner} of them inner"
+        raise Error("E0402", f"{found}, terms {sources} to {targets} do not fit")
+    _require_terms(sources, targets, states, sums, range(multiplied - inner, multiplied))
     return [(steps, samples, sums * size), ends]
+
+
+def outer_terms(sources: Ints, states: int, sums: int) -> int:
+    """Return how many terms of `recurrent_gradient` come before the first one that reads the inner product."""
+    product = 2 * states + sums
+    return sources.index(product) if product in sources else len(sources)
+
+
+def _require_terms(sources: Ints, targets: Ints, states: int, sums: int, inner: range) -> None:
+    """Raises E0402 unless slots exist, and what an inner product gives is for older states and sums that have nothing else."""
+    within = outer_terms(sources, states, sums)
+    pairs = list(zip(sources, targets, strict=True))
+    if not all(0 <= s < states and 0 <= t < 2 * states + sums and s != t for s, t in pairs[:within]):
+        raise Error("E0402", f"terms {list(sources)} to {list(targets)} do not fit {states} states and {sums} sums")
+    taken = {*targets[:within], *(2 * states + j for j in inner)}
+    free = {*range(states, 2 * states), *(set(range(2 * states, 2 * states + sums)) - taken)}
+    if (within < len(pairs)) != (len(inner) > 0) or not all(s == 2 * states + sums and t in free for s, t in pairs[within:]):
+        raise Error("E0402", f"terms {list(sources[within:])} to {list(targets[within:])} do not fit {len(inner)} inner sums")
 
 
 def _require_activations(direction: str, functions: int, activations: Texts, alphas: Floats, betas: Floats, clip: float) -> None:

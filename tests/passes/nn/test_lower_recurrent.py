@@ -98,8 +98,8 @@ def gradient(steps: int = 3, reverse: str = "false") -> str:
     types = {"f": f"tensor<{steps}x2x20xf32>", "r": "tensor<10x5xf32>", "y": f"tensor<{steps}x2x5xf32>", "e": "tensor<2x2x5xf32>"}
     found = f"tensor<{steps}x2x15xf32>"
     return f"""({", ".join(f"%{name}: {type_}" for name, type_ in types.items())})
-    %0, %1 = nn.recurrent_gradient(%f, %r, %y, %e) {{sources = [0, 0, 1, 1], targets = [1, 4, 6, 3], sums = 3, reverse = {reverse}}}
-        : ({", ".join(types.values())}) -> ({found}, {types["e"]})
+    %0, %1 = nn.recurrent_gradient(%f, %r, %y, %e) {{sources = [0, 0, 1, 1], targets = [1, 4, 6, 3], sums = 3, inner = 0,
+        reverse = {reverse}}} : ({", ".join(types.values())}) -> ({found}, {types["e"]})
     return %0, %1 : {found}, {types["e"]}"""
 
 
@@ -108,6 +108,13 @@ def gradient(steps: int = 3, reverse: str = "false") -> str:
 def test_gradients(harness: Harness, steps: int, reverse: str) -> None:
     outcome = harness.numbers(LowerRecurrent(), gradient(steps, reverse))
     assert (outcome.count("recurrent_gradient"), outcome.count("matmul")) == (0, steps)
+
+
+@pytest.mark.parametrize("reverse", ["false", "true"])
+def test_gradients_with_inner_products(harness: Harness, reverse: str) -> None:
+    text = gradient(3, reverse).replace("sources = [0, 0, 1, 1], targets = [1, 4, 6, 3]", "sources = [0, 1, 7, 7], targets = [5, 3, 4, 2]")
+    outcome = harness.numbers(LowerRecurrent(), text.replace("inner = 0", "inner = 1"))
+    assert (outcome.count("recurrent_gradient"), outcome.count("matmul")) == (0, 6)
 
 
 def test_gradients_of_many_steps_stay(harness: Harness) -> None:

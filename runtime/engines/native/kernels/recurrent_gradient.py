@@ -2,7 +2,7 @@
 
 Each task takes columns of the states: it multiplies the cotangents of the later step's sums by its panels of the weights, adds what the
 later step gives to the same columns, and applies the terms to them.  What it carries from step to step no other task reads, so that a step
-is one job, and threads wait for each other once a step.
+is one job, and threads wait for each other once a step.  An inner product makes a second job, as it reads sums of all columns.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ class RecurrentGradientStep(JobKernel):
     Args:
         block: of sums of products in registers.
         factors, dy, sums: element types.
-        terms: source and target slots, see `nn.recurrent_gradient`.
-        states, outputs: numbers of states, and of sums.
-        multiplied: sums that the next step multiplies, `kept` as they are multiplied where `sums` holds another type; else 0.
+        terms: source and target slots, see `nn.recurrent_gradient`; of the part of an inner product all have slot 0, for it, as source.
+        states: their number.
+        outputs: numbers of the sums that are written.
+        multiplied: the first sums, which products multiply, `kept` as they are multiplied where `sums` holds another type; else 0.
+        inner: whether this is the part of a step from its inner product on.
         multiplier: how left, and the weights in panels, are multiplied.
         span: see `Operands`.
 
@@ -49,8 +51,9 @@ class RecurrentGradientStep(JobKernel):
     sums: Storage
     terms: tuple[tuple[int, int], ...]
     states: int
-    outputs: int
+    outputs: tuple[int, ...]
     multiplied: int
+    inner: bool = False
     multiplier: Multiplier = "f32"
     span: int = SPAN
 
@@ -95,9 +98,9 @@ class _Step:
     def _fetch(self, first: Value, end: Value, start: Value) -> None:
         """Bring near what the terms read and write of a block, a line or two of each, while its products are computed."""
         f, spec = self.f, self.spec
-        counts = {"factors": len(spec.terms), "dy": 1, "sums": spec.outputs}
+        parts = {"factors": range(len(spec.terms)), "dy": range(0 if spec.inner else 1), "sums": spec.outputs}
         with f.loop(first, end) as row:
-            for name, part in ((name, part) for name, count in counts.items() for part in range(count)):
+            for name, part in ((name, part) for name, numbers in parts.items() for part in numbers):
                 storage: Storage = getattr(spec, name)
                 place = self._at(name, storage, row, self.columns * part + start)
                 for line in range(0, spec.block.columns * STORAGE_BYTES[storage], ALIGNMENT):
@@ -128,15 +131,16 @@ class _Step:
         f, spec, lanes = self.f, self.spec, self.spec.block.lanes
         zero = f.constant(0.0, "f32", lanes)
         carried = [f.at(self.bases["carried"], ((self.rows * i) + row) * self.columns + column, "f32") for i in range(spec.states)]
-        slots: dict[int, Value] = {i: f.load(place, "f32", lanes, mask) for i, place in enumerate(carried)}
-        slots[0] = slots[0] + product + self._read("dy", spec.dy, row, column, mask)
+        first = spec.states if spec.inner else 0
+        slots: dict[int, Value] = {first + i: f.load(place, "f32", lanes, mask) for i, place in enumerate(carried)}
+        slots[0] = product if spec.inner else slots[0] + product + self._read("dy", spec.dy, row, column, mask)
         for i, (source, target) in enumerate(spec.terms):
             factor = self._read("factors", spec.factors, row, self.columns * i + column, mask)
             before = slots.get(target)
             slots[target] = factor * slots[source] if before is None else f.fma(factor, slots[source], before)
         for i, place in enumerate(carried):
             f.store(slots.get(spec.states + i, zero), place, mask)
-        for j in range(spec.outputs):
+        for j in spec.outputs:
             found, at = slots.get(2 * spec.states + j, zero), self.columns * j + column
             f.write(found, self._at("sums", spec.sums, row, at), spec.sums, mask)
             if j < spec.multiplied:

@@ -1,8 +1,12 @@
-"""The gradient of a recurrent layer, back through time: a job a step, which share one kernel and the packed weights of the state."""
+"""The gradient of a recurrent layer, back through time: a job a step, or two, which share kernels and the packed weights of the state."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ttc.dialects.nn.shapes.recurrent import outer_terms
 from ttc.runtime.engines.native.graph.region import RegionBuilder
+from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.copies import copy
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -10,7 +14,7 @@ from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, multiplier_of, packed, span_of, submit_product
 from ttc.runtime.engines.native.jobs.recurrent import MOST_STEPS, cut_step, row_strides
 from ttc.runtime.engines.native.kernels.gemm import Gemm
-from ttc.runtime.engines.native.kernels.gemm_block import Block, narrow_block
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, narrow_block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.recurrent_gradient import RecurrentGradientStep
 from ttc.runtime.engines.native.lower import LOWERINGS
@@ -19,7 +23,7 @@ from ttc.runtime.engines.native.lower import LOWERINGS
 @LOWERINGS.rule("recurrent_gradient")
 def recurrent_gradient(n: Lowering) -> None:
     """Lower the gradient of one direction of a recurrent layer."""
-    n.only("sources", "targets", "sums", "reverse")
+    n.only("sources", "targets", "sums", "inner", "reverse")
     _Gradient(n).lower()
 
 
@@ -28,53 +32,58 @@ class _Gradient:
 
     def __init__(self, n: Lowering) -> None:
         self.n = n
-        sources, targets, sums = n.attr("sources", ()), n.attr("targets", ()), n.attr("sums", 0)
-        if not (isinstance(sources, tuple) and isinstance(targets, tuple) and isinstance(sums, int)):
-            raise NotTaken("no terms")
-        self.terms, self.sums = tuple(zip(map(_int, sources), map(_int, targets), strict=True)), sums
+        sources, targets = (tuple(map(_int, _tuple(n.attr(name)))) for name in ("sources", "targets"))
+        self.terms, self.sums, self.inner = tuple(zip(sources, targets, strict=True)), _int(n.attr("sums")), _int(n.attr("inner"))
         self.factors, self.r, self.dy, self.ends = (self._operand(i) for i in range(4))
         (self.steps, self.samples, self.size), self.states = self.dy.shape, self.ends.shape[0]
-        if self.steps > MOST_STEPS or not self.samples * self.size * self.r.shape[0]:
+        self.within = outer_terms(sources, self.states, self.sums)
+        self.outer = self.r.shape[0] - self.inner * self.size
+        if self.steps > MOST_STEPS or not self.samples * self.size * self.outer:
             raise NotTaken(f"{self.steps} steps of {self.size} elements")
 
     def lower(self) -> None:
         """Add the jobs, and set the results."""
-        n, (depth, size) = self.n, self.r.shape
-        multiplier = multiplier_of(n, depth)
+        n, outer = self.n, self.outer
+        inner = self.r.shape[0] - outer
+        narrow = all(multiplier_of(n, depth) == "bf16" for depth in (outer, inner))
+        multiplier: Multiplier = "bf16" if narrow else "f32"
         of_sums, starts = self._result(0), self._result(1)
-        block = narrow_block(n.cpu, self.samples, size)
-        panels = packed(n, self.r, block, multiplier)
+        block = narrow_block(n.cpu, self.samples, self.size)
+        panels = packed(n, self.r.sliced(0, 0, outer), block, multiplier)
+        inner_panels = packed(n, self.r.sliced(0, outer, inner), block, multiplier) if inner else None
         carried = n.temp(self.ends.shape, "f32")
         copy(n, self.ends, carried)
         apart = of_sums.storage != multiplier
-        held = [n.temp((self.samples, depth), "f32" if multiplier == "f32" else "bf16") for _ in range(2 if apart else 0)]
-        kernel = RecurrentGradientStep(
-            block,
-            self.factors.storage,
-            self.dy.storage,
-            of_sums.storage,
-            self.terms,
-            self.states,
-            self.sums,
-            depth // size if apart else 0,
-            multiplier,
-            span_of(n),
-        )
+        held = [n.temp((self.samples, self.r.shape[0]), multiplier) for _ in range(2 if apart else 0)]
+        first, last = self._kernels(block, of_sums.storage, multiplier)
         left: View | None = None
         for number in range(self.steps):
             t = number if n.attr("reverse", False) else self.steps - 1 - number
             target = of_sums.at(t)
             kept = held[number % 2] if apart else target
-            self._step(kernel, panels, (left, carried, target, kept), t)
-            left = kept if apart else target.sliced(1, 0, depth)
+            self._step(first, panels, (left, carried, target, kept), t)
+            if inner_panels is not None:
+                self._step(last, inner_panels, (kept.sliced(1, outer, inner), carried, target, kept), t)
+            left = kept.sliced(1, 0, outer)
         assert left is not None
         self._starts(panels, left, carried, starts)
 
+    def _kernels(self, block: Block, storage: Storage, multiplier: Multiplier) -> tuple[RecurrentGradientStep, RecurrentGradientStep]:
+        """Return the kernels of a step before its inner product, and from there on.  storage: of the cotangents of sums."""
+        outer, inner = self.terms[: self.within], tuple((0, target) for _, target in self.terms[self.within :])
+        late = tuple(j for j in range(self.sums) if (0, 2 * self.states + j) in inner)
+        early = tuple(j for j in range(self.sums) if j not in late)
+        multiplied = 0 if storage == multiplier else self.r.shape[0] // self.size
+        types = self.factors.storage, self.dy.storage, storage
+        first = RecurrentGradientStep(block, *types, outer, self.states, early, multiplied, False, multiplier, span_of(self.n))
+        return first, replace(first, terms=inner, outputs=late, inner=True)
+
     def _step(self, kernel: RecurrentGradientStep, panels: Panels, views: tuple[View | None, View, View, View], t: int) -> None:
-        """Add the job of one step.  views: sums of the later step, what is carried, sums of this one as the result and as multiplied."""
+        """Add a job of one step.  views: sums that it multiplies, what is carried, sums of this step as the result and as multiplied."""
         left, carried, target, kept = views
         block, n = kernel.block, self.n
-        factors, dy = self.factors.at(t), self.dy.at(t)
+        terms = (self.within, len(self.terms) - self.within) if kernel.inner else (0, self.within)
+        factors, dy = self.factors.at(t).sliced(1, *(number * self.size for number in terms)), self.dy.at(t)
         panel_count, row_blocks = block.panels(self.size), -(-self.samples // block.rows)
         flops = 2 * self.samples * panels.depth * self.size
         chunks, tasks, chunk = cut_step(panel_count, row_blocks, flops)
@@ -129,5 +138,11 @@ class _Gradient:
 
 def _int(value: object) -> int:
     if not isinstance(value, int):
+        raise NotTaken("no terms")
+    return value
+
+
+def _tuple(value: object) -> tuple[object, ...]:
+    if not isinstance(value, tuple):
         raise NotTaken("no terms")
     return value

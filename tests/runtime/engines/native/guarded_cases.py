@@ -297,11 +297,13 @@ def layers() -> Iterator[Graph]:
         "rnn": (1, 1, {}), "gru": (3, 2, {"linear_before_reset": False}), "lstm": (4, 3, {"input_forget": False}),
         "lstm_training": (4, 3, {"input_forget": False}),
     }  # fmt: skip
-    terms: dict[str, Plain] = {"sources": (0, 0, 1, 1), "targets": (1, 5, 4, 3), "sums": 3}
+    terms: dict[str, Plain] = {"sources": (0, 0, 1, 1), "targets": (1, 5, 4, 3), "sums": 3, "inner": 0}
+    inner: dict[str, Plain] = {"sources": (0, 1, 7, 7), "targets": (5, 3, 4, 2), "sums": 3, "inner": 1}
     for n in SIZES:
         for format, precision in ((FLOATS[0], "float32"), (FLOATS[1], "float32"), (FLOATS[1], "bfloat16"), (FLOATS[2], "float32")):
             rows = [(4, 3, 4 * n), (2 * n, n), (4, 3, n), (2, 3, n)]
-            yield graph_of("recurrent_gradient", rows, {**terms, "reverse": n == 17}, format, held=(1,), precision=precision)
+            for each in (terms, inner):
+                yield graph_of("recurrent_gradient", rows, {**each, "reverse": n == 17}, format, held=(1,), precision=precision)
         for op, (gates, functions, own) in kinds.items():
             for count, direction in ((1, "forward"), (1, "reverse"), (2, "bidirectional")):
                 attrs = {

@@ -12,10 +12,17 @@ from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
 
 LEVELS = ("amx", "avx2", "generic")
-LSTM = {"sources": (0, 0, 1, 1, 1, 1), "targets": (1, 5, 4, 6, 7, 3), "sums": 4}
-GRU = {"sources": (0, 0, 0, 0, 0), "targets": (2, 3, 4, 5, 1), "sums": 4}
-RNN = {"sources": (0,), "targets": (2,), "sums": 1}
-CELLS: dict[str, tuple[dict[str, Plain], int, int]] = {"lstm": (LSTM, 2, 4), "gru": (GRU, 1, 3), "rnn": (RNN, 1, 1)}
+LSTM = {"sources": (0, 0, 1, 1, 1, 1), "targets": (1, 5, 4, 6, 7, 3), "sums": 4, "inner": 0}
+GRU = {"sources": (0, 0, 0, 0, 0), "targets": (2, 3, 4, 5, 1), "sums": 4, "inner": 0}
+RESETTING_GRU = {"sources": (0, 0, 0, 5, 5), "targets": (2, 4, 1, 3, 1), "sums": 3, "inner": 1}
+RNN = {"sources": (0,), "targets": (2,), "sums": 1, "inner": 0}
+CELLS: dict[str, tuple[dict[str, Plain], int, int]] = {
+    "lstm": (LSTM, 2, 4),
+    "gru": (GRU, 1, 3),
+    "resetting gru": (RESETTING_GRU, 1, 3),
+    "rnn": (RNN, 1, 1),
+    "two inner sums": ({"sources": (0, 0, 0, 1, 8, 8, 8), "targets": (1, 4, 6, 5, 2, 3, 7), "sums": 4, "inner": 2}, 2, 3),
+}
 """By cell: the terms, states, and sums that are multiplied."""
 
 
@@ -76,9 +83,14 @@ def test_narrow_formats(cell: str, precision: str) -> None:
     check(cell, (9, 5, 34), format="Float16_b", precision=precision)
 
 
+@pytest.mark.parametrize("cell", ["lstm", "resetting gru"])
 @pytest.mark.parametrize("format", ["Float32", "Half"])
-def test_products_in_bfloat16_of_wider_cotangents(format: str) -> None:
-    check("lstm", (9, 5, 34), format=format, precision="bfloat16")
+def test_products_in_bfloat16_of_wider_cotangents(cell: str, format: str) -> None:
+    check(cell, (9, 5, 34), format=format, precision="bfloat16")
+
+
+def test_inner_products_of_odd_depth_are_in_float32() -> None:
+    check("resetting gru", (5, 3, 33), precision="bfloat16")
 
 
 def test_float64_runs_in_python() -> None:
