@@ -16,6 +16,7 @@ from ttc.passes.netlist.accumulate_in_l1 import AccumulateInL1
 from ttc.passes.netlist.allocate_memory import AllocateMemory
 from ttc.passes.netlist.assign_chips import AssignChips
 from ttc.passes.netlist.balance import Balance
+from ttc.passes.netlist.choose_ports import ChoosePorts
 from ttc.passes.netlist.deal_epochs import DealEpochs
 from ttc.passes.netlist.size_queues import SizeQueues
 from ttc.passes.nn.canonicalize import Canonicalize
@@ -190,6 +191,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
             DealEpochs(wanted.chips if wanted.turns else ()),
             SizeQueues(queue_rules),
             memory,
+            ChoosePorts(),
         ],
     }
 

@@ -116,7 +116,7 @@ class ChipAttr(RecordAttr):
 
 @irdl_attr_definition
 class AddressesAttr(Data[tuple[tuple[int, int], ...]]):
-    """(channel, address) of a queue's buffers: `#netlist.addresses<[[0, 268435456], [1, 268435456]]>`."""
+    """(channel, address) of a queue's buffers: `#netlist.addresses<[[0, 268435456], [1, 268435456]]>`; or their ports, (NoC, node)."""
 
     name = "netlist.addresses"
 

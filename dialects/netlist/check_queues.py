@@ -5,9 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.formats import FORMATS
+from ttc.dialects.core.machines.targets import load_target, target_names
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.check_graphs import check_blocking
 from ttc.dialects.netlist.check_work import check_function, type_problem
@@ -47,6 +49,7 @@ def check_queues(netlist: Netlist, found: Findings) -> None:
         found.require(bare, "E0609", where, "an alias or a view is only for queues whose positions programs set")
         _check_kind(queue, where, found)
         _check_space(queue, netlist, where, found)
+        _check_ports(queue, netlist.chip, where, found)
         if _check_size(queue, netlist, where, found):
             _collect_ranges(queue, netlist, ranges, found)
     if ordered:
@@ -122,6 +125,25 @@ def _check_pointed(queue: Queue, netlist: Netlist, where: str, found: Findings) 
         given = [types[i] for i in queue.view.outputs]
         holds = len(queue.view.inputs) == 1 and [(t.shape, t.format) for t in given] == [(queue.tensor.shape, queue.tensor.format)]
         found.require(holds, "E0602", where, "its view does not take one value to what it holds")
+
+
+def _check_ports(queue: Queue, chip: Chip, where: str, found: Findings) -> None:
+    """Ports are those of what cores load from DRAM, as many for each buffer, and there are such nodes."""
+    if not queue.ports:
+        return
+    loaded = queue.location == "dram" and queue.type == "ram"
+    found.require(loaded, "E0605", where, "only a ram in DRAM is loaded through ports")
+    even = len(queue.ports) % max(len(queue.buffers), 1) == 0
+    found.require(even, "E0602", where, f"{len(queue.ports)} ports for {len(queue.buffers)} buffers: as many for each are wanted")
+    nodes = _nodes(chip.arch)
+    wrong = next((port for port in queue.ports if port[0] not in (0, 1) or port[1] not in range(nodes)), None)
+    found.require(wrong is None, "E0605", where, f"there is no port {list(wrong or ())}: a channel has {nodes} nodes, each on NoC 0 and 1")
+
+
+@cache
+def _nodes(arch: str) -> int:
+    """Return how many NoC nodes a DRAM channel of an architecture has; 0 where that is not known."""
+    return max((target.dram_ports for target in map(load_target, target_names()) if target.arch == arch), default=0)
 
 
 # ---- sizes -------------------------------------------------------------------------------------------------------------------------

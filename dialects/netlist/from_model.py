@@ -66,6 +66,7 @@ def _queue(queue: Queue) -> QueueOp:
         view=view,
         settings=queue.settings or None,
         summed=queue.summed or None,
+        ports=queue.ports or None,
         **{name: getattr(queue, name) for name in names},
     )
 

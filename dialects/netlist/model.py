@@ -114,6 +114,8 @@ class Queue:
         blocking: of one buffer; None in row layout.
         buffers: (channel, address) of each buffer, row-major; addresses in bytes.
         buffer_bytes: size of each, header and all entries (`sizes.queue_buffer_bytes`).
+        ports: how cores read each buffer before an epoch: (NoC 0 or 1, number of the node of its channel), as many for each buffer, one
+            buffer after another; packets take these in turn.  None: through any.
         key: archive tensor that fills it (parameter, constant, state).
         lifetime: first and last epoch in which it must hold its value; None: always (parameters, constants, states and stashes).
             An epoch is numbered by its `execute`, counted from 0 through the text of its program.
@@ -141,6 +143,7 @@ class Queue:
     view: Function | None = None
     settings: Settings = ()
     summed: bool = False
+    ports: tuple[tuple[int, int], ...] = ()
 
 
 @record(slots=True)

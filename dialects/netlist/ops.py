@@ -72,6 +72,7 @@ class QueueOp(NetlistBase):
     name = "netlist.queue"
     tensor_attr = prop_def(TENSOR, prop_name="tensor")
     buffers_attr = opt_prop_def(base(AddressesAttr), prop_name="buffers")
+    ports_attr = opt_prop_def(base(AddressesAttr), prop_name="ports")
     view = opt_region_def("single_block")
     traits = traits_def(IsolatedFromAbove())
 
@@ -104,6 +105,15 @@ class QueueOp(NetlistBase):
     def buffers(self, value: tuple[tuple[int, int], ...] | None) -> None:
         self.set("buffers", None if value is None else AddressesAttr(tuple(value)))
 
+    @property
+    def ports(self) -> tuple[tuple[int, int], ...] | None:
+        """(NoC, node of its channel) by which cores read each buffer before an epoch, as many for each; None: through any."""
+        return self.get("ports")
+
+    @ports.setter
+    def ports(self, value: tuple[tuple[int, int], ...] | None) -> None:
+        self.set("ports", None if value is None else AddressesAttr(tuple(value)))
+
     @classmethod
     def build(
         cls,
@@ -118,9 +128,9 @@ class QueueOp(NetlistBase):
     ) -> QueueOp:
         """Return a queue; fields by the property names (`location` in memory is the property `space`); view ends in YieldOp."""
         attrs = {"sym": name, "kind": kind, "type": type, "tensor": tensor, "location": fields.pop("space", None), **fields}
-        buffers = attrs.pop("buffers", None)
+        buffers, ports = attrs.pop("buffers", None), attrs.pop("ports", None)
         op = cls.new(attrs, regions=[Region(view)] if view is not None else [], location=location)
-        op.buffers = buffers
+        op.buffers, op.ports = buffers, ports
         return op
 
 

@@ -26,6 +26,7 @@ from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.op import work_key
+from ttc.runtime.perf.ports import has_ways
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import ReadTable
 from ttc.runtime.perf.traffic import Traffic, grid_cores
@@ -205,7 +206,8 @@ class Trial:
                 writes.append((op.name, name))
         graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))
         netlist = Netlist(self.machine, queues, {"trial": graph})
-        return epoch_cost([graph], Traffic(netlist, reads=self.reads), rates_of(self.unit.target), self.unit.target.arch)
+        routed = self.unit.target.kernels == "fused" and has_ways(self.unit.target)
+        return epoch_cost([graph], Traffic(netlist, reads=self.reads, routed=routed), rates_of(self.unit.target), self.unit.target.arch)
 
 
 def written(queue: Queue, op: Op, channels: int, first: int) -> Queue:

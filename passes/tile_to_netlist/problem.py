@@ -15,6 +15,7 @@ from ttc.passes.tile_to_netlist.filling import filled
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.movement import Load, Stream, interval_cycles, stream_load
+from ttc.runtime.perf.ports import has_ways, likely_rate
 from ttc.runtime.perf.rates import Rates, rates_of
 
 
@@ -100,6 +101,13 @@ class Problem:
         """The cycles that DRAM, or the links from it, takes for a byte that all channels share in."""
         return stream_load(self.rates, self.dram_stream(1 << 20)).cycles / (1 << 20)
 
+    @cached_property
+    def load_cycles_per_byte(self) -> float:
+        """The cycles of a byte that L1 holds before the first microbatch: where ports are going to be chosen, DRAM's own."""
+        if self.holds and self.rates.ahead and has_ways(self.target):
+            return 1.0 / likely_rate(self.rates, self.target.dram_channels, self.cores)
+        return self.cycles_per_byte
+
     def dram_stream(self, size: float) -> Stream:
         """Return bytes from all channels of DRAM."""
         return Stream("dram", size, size, channels=self.target.dram_channels)
@@ -131,7 +139,7 @@ class Problem:
         busy, first = np.array([(c.busy, c.first) for c in chosen], np.float64).T[:, :, None]
         fill = max(float(filled(reads, begin, busy, first)[-1, 0]), load)
         cores = sum(c.cores for c in chosen)
-        return self.turn(begin, len(chosen)).time(fill, interval, cores, before * self.cycles_per_byte, load)
+        return self.turn(begin, len(chosen)).time(fill, interval, cores, before * self.load_cycles_per_byte, load)
 
     def turn(self, begin: int, count: int) -> Turn:
         """Return where an epoch of so many ops, from one of them on, stands in the run."""

@@ -69,7 +69,7 @@ class Family:
         problem, ends = readings[0], len(fill)
         rows = slice(begin, begin + ends)
         traffic = np.array([(t.read_bytes + t.write_bytes) for t in problem.traffic(begin, ends)], np.float64)
-        held = np.cumsum(self.held[rows], axis=0) * problem.cycles_per_byte
+        held = np.cumsum(self.held[rows], axis=0) * problem.load_cycles_per_byte
         load = (np.cumsum(self.streamed[rows], axis=0) + traffic[:, None]) * problem.cycles_per_byte
         prologue = held if problem.holds else 0.0
         load = load if problem.holds else load + held

@@ -41,6 +41,7 @@ class StreamCost:
     channels: int
     packet_bytes: float
     held: bool
+    load_rate: float
     cycles: float
 
 
@@ -180,6 +181,7 @@ def _stream_cost(way: str, end: str, stream: Stream, rates: Rates) -> StreamCost
         stream.channels,
         stream.packet_bytes,
         stream.held,
+        stream.load_rate,
         stream_cycles(rates, stream),
     )
 

@@ -22,6 +22,7 @@ from math import inf
 from typing import NamedTuple
 
 from ttc.runtime.perf.costs import OpCost
+from ttc.runtime.perf.movement import crossing_rate
 from ttc.runtime.perf.rates import Rates
 
 LEAST_LEFT = 0.05
@@ -93,7 +94,7 @@ def load_of(op: OpCost, rates: Rates, begin: float = 0.0, *, ahead: bool = True)
         shared = rates.program_cycles(1) * rates.kernel_bytes / rates.program_bytes
         own -= shared * op.cores
     for stream in held:
-        cycles = stream.total_bytes / min(stream.channels * rates.dram_channel, rates.dram_links * rates.link)
+        cycles = stream.total_bytes / (stream.load_rate or crossing_rate(rates, stream.channels))
         own, shared = (own, shared + cycles) if stream.copies > 1 else (own + cycles, shared)
     least = size / rates.absorb_core + rates.prologue_cycles * len(held)
     return LoadJob(0.0, op.cores, own, least, shared, begin, size if ahead else inf, rates.program_bytes)

@@ -30,6 +30,7 @@ class Stream:
         packet_bytes: contiguous bytes of a transfer.
         send_bytes: that the busiest core at the other end sends or takes, each multicast once.
         held: loaded once before the epoch starts.
+        load_rate: bytes a cycle at which it is loaded then if nothing else is; 0: as cores anywhere on the chip get it.
         side: between chips, the neighbour over whose links it leaves or comes; -1: the netlist does not say.
     """
 
@@ -43,6 +44,7 @@ class Stream:
     packet_bytes: float = 2048.0
     send_bytes: float = 0.0
     held: bool = False
+    load_rate: float = 0.0
     side: int = -1
 
 
@@ -137,11 +139,16 @@ def stream_load(rates: Rates, stream: Stream) -> Load:
 def prologue_cycles(rates: Rates, streams: Iterable[Stream]) -> float:
     """Return cycles before an epoch's first microbatch in which the streams that are held are loaded."""
     held = [stream for stream in streams if stream.held]
-    total = sum(stream.total_bytes for stream in held)
+    total = sum(stream.total_bytes for stream in held if not stream.load_rate)
     widest = max((stream.channels for stream in held), default=1)
     slowest = max((stream.core_bytes / rates.absorb_core for stream in held), default=0.0)
-    shared = total / min(widest * rates.dram_channel, rates.dram_links * rates.link)
+    shared = total / crossing_rate(rates, widest) + sum(stream.total_bytes / stream.load_rate for stream in held if stream.load_rate)
     return max(slowest, shared) + rates.prologue_cycles * len(held)
+
+
+def crossing_rate(rates: Rates, channels: int) -> float:
+    """Return bytes a cycle that cores anywhere on the chip get from so many channels."""
+    return min(channels * rates.dram_channel, rates.dram_links * rates.link)
 
 
 def interval_cycles(rates: Rates, busy: Iterable[float], loads: Iterable[Load]) -> float:

@@ -22,6 +22,7 @@ class Rates:
         packets: (bytes of a packet, rate of a flow of them), by growing packets.
         pipe, gather, gather_floor: of an op-to-op pipe from one core, from several, from `gather_sources` or more.
         inject_core, absorb_core: that one core can send and take.
+        inject_dram: that one node of a DRAM channel can send.
         dram_channels, dram_channel: number of channels, and the rate of one: the best measured, as far as its NoC nodes send it.
         link, dram_links: of one link, and how many links carry what DRAM sends to cores that do not lie beside it.
         read_latency: of a packet from afar; in_flight: packets that a reader has asked for at a time.
@@ -43,6 +44,7 @@ class Rates:
     gather_floor: float
     gather_sources: int
     inject_core: float
+    inject_dram: float
     absorb_core: float
     dram_channels: int
     dram_channel: float

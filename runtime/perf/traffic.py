@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import inf
 
@@ -14,6 +14,8 @@ from ttc.dialects.netlist.links import links_from
 from ttc.dialects.netlist.model import Blocking, Ethernet, Graph, Grid, Host, Netlist, Op, Queue
 from ttc.dialects.netlist.sizes import tile_shape
 from ttc.runtime.perf.movement import Stream
+from ttc.runtime.perf.ports import Loading, has_ways, likely_rate, rate_of
+from ttc.runtime.perf.rates import machine, rates_of
 from ttc.runtime.perf.reads import Read, ReadTable, dims, tiles_of
 from ttc.runtime.perf.rereads import readings
 
@@ -57,11 +59,13 @@ class Traffic:
     Args:
         held: (graph, queue) pairs whose entry is brought into L1 before the first microbatch, as programs say.
         reads: what ops read, which several netlists of the same works may share.
+        routed: whether weights are going to be loaded through ports that are chosen when ops have their places.
     """
 
     netlist: Netlist
     held: frozenset[tuple[str, str]] = frozenset()
     reads: ReadTable = field(default_factory=ReadTable, repr=False, compare=False)
+    routed: bool = False
     _links: dict[int, dict[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ways: dict[int, dict[int, tuple[Link, ...]]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _inputs: dict[str, list[OpInput]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -116,6 +120,8 @@ class Traffic:
         if queue is not None:
             columns = 1 if read.gathered else max(round(dims(read.tensor)[2] * read.part.cols), 1)
             stream = self._from_queue(queue, graph, stays, columns, Stream("dram", core_bytes, total, min(distinct, cores), 1, copies))
+            if stream.held and stream.kind == "dram":
+                stream = replace(stream, load_rate=self._load_rate(op, queue, read, stream))
             return OpInput(source, stream, capacity, read.part.whole)
         producer, home = self.ops[source]
         kind = "chip" if home.chip != graph.chip or isinstance(op.place, Ethernet) else "core"
@@ -127,6 +133,13 @@ class Traffic:
         packet, side = min(packet, MAX_PACKET_BYTES), way[-1][0] if way else -1
         stream = Stream(kind, core_bytes, total, min(distinct, cores), sources, copies, channels, packet, send, side=side)
         return OpInput(source, stream, capacity, read.part.whole)
+
+    def _load_rate(self, op: Op, queue: Queue, read: Read, stream: Stream) -> float:
+        """Return bytes a cycle at which an op loads a queue through its ports, or is going to; 0 if it has none."""
+        if queue.ports:
+            target = machine(self.netlist.chip)
+            return rate_of(target, loading_of(op, queue.grid, queue.buffers, read), queue.ports) if has_ways(target) else 0.0
+        return likely_rate(rates_of(machine(self.netlist.chip)), stream.channels, stream.cores) if self.routed else 0.0
 
     def _passed_on(self, source: str, tensor: TensorType, graph: Graph) -> OpInput:
         """Return the input of an op on an Ethernet core, which holds little of it."""
@@ -169,6 +182,16 @@ class Traffic:
     def _buffer_tiles(self, op: Op, index: int) -> float:
         """Return tiles that the buffer of an input holds; 0 if it has none."""
         return sum(buffer.tiles * buffer.copies for buffer in op.buffers if buffer.role == f"in{index}")
+
+
+def loading_of(op: Op, grid: tuple[int, int], buffers: Sequence[tuple[int, int]], read: Read) -> Loading:
+    """Return what an op on a grid loads of a queue.  grid, buffers: of the queue; read: how the op reads it."""
+    if not isinstance(op.place, Grid) or op.blocking is None:
+        raise ValueError(f"op '{op.name}' is not on a grid")
+    cores = grid_cores(op)
+    parts = min(max(round(1.0 / read.part.fraction), 1), cores)
+    along = (read.part.rows if grid[0] > 1 else read.part.cols) < 1.0 or len(buffers) == 1
+    return Loading(op.place, op.blocking.spread, parts, max(cores // parts, 1), along, tuple(channel for channel, _ in buffers))
 
 
 def run_of_tiles(blocking: Blocking) -> int:

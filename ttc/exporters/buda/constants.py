@@ -116,7 +116,8 @@ class ConstantQueues:
         blocking = Blocking(t, (rows, columns), (1, 1))
         size = queue_buffer_bytes(type_, queue.entries, blocking, self._chip)
         place = self.room.take(queue.chip, size)
-        return replace(queue, tensor=type_, location="dram", grid=(1, 1), blocking=blocking, buffers=(place,), buffer_bytes=size)
+        placed = replace(queue, location="dram", grid=(1, 1), blocking=blocking, buffers=(place,), buffer_bytes=size, ports=())
+        return replace(placed, tensor=type_)
 
     def _queue(self, name: str, shape: tuple[int, ...], format_: str, chip: int, *, flat: bool = False) -> Queue:
         type_ = TensorType(shape, format_, "tiles(32, 32)")

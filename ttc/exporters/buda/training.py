@@ -88,7 +88,7 @@ class _Rams:
             raise Error("E0503", "it is read in another layout than it is written in", where=f"'{result.updates}'")
         self.check_order(ram.name, filled.name, result)
         layout = {name: getattr(filled, name) for name in ("location", "chip", "grid", "blocking", "buffers", "buffer_bytes")}
-        self.rams[ram.name] = replace(ram, source=writer.name, entries=1, summed=summed, **layout)
+        self.rams[ram.name] = replace(ram, source=writer.name, entries=1, summed=summed, ports=(), **layout)
         self.places[filled.name] = ram.name
 
     def check_order(self, ram: str, filled: str, result: Argument) -> None:
