@@ -84,7 +84,7 @@ class Balancer:
         with self.rewriter.part("candidates"):
             problem = builder.problem(graph)
         with self.rewriter.part("epochs"):
-            return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge)
+            return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge, trial.review)
 
 
 def _assign(ops: Sequence[NetlistOp | None], problem: Problem, epochs: list[EpochRange], rewriter: Rewriter) -> None:

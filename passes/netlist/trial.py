@@ -19,7 +19,7 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReadOp
 from ttc.passes.base import Unit
 from ttc.passes.netlist.size_queues import spread
 from ttc.passes.netlist.view import own_buffers
-from ttc.passes.tile_to_netlist.epochs import PackingVerdict, Placed
+from ttc.passes.tile_to_netlist.epochs import EpochRange, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.following import timing_of
 from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held, waits
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
@@ -191,9 +191,28 @@ class Trial:
             self.costs[key] = self.costed(begin, ops)
         return self.costs[key]
 
-    def costed(self, begin: int, ops: Sequence[Op]) -> EpochCost:
-        """Return what the epoch of these ops costs."""
-        queues = dict(self.queues)
+    def review(self, epochs: Sequence[EpochRange]) -> list[EpochRange] | None:
+        """Return the epochs of a whole run timed anew: what one reads of another lies as that computes it.
+
+        None if one comes to a standstill.
+        """
+        known: dict[str, Op] = {}
+        found: list[EpochRange] = []
+        for epoch in epochs:
+            ops = [replace(op, buffers=entry.buffers) for op, entry in zip(self.placed_ops(epoch.begin, epoch.ops), epoch.ops, strict=True)]
+            cost = self.costed(epoch.begin, ops, known)
+            if cost.jam is not None:
+                return None
+            timing = timing_of(cost, rates_of(self.unit.target), self.unit.target.l1_usable_bytes)
+            found.append(replace(epoch, timing=timing))
+            known |= {op.name: op for op in ops}
+        return found
+
+    def costed(self, begin: int, ops: Sequence[Op], known: Mapping[str, Op] | None = None) -> EpochCost:
+        """Return what the epoch of these ops costs.  known: ops of epochs before it whose places are known, by name."""
+        queues, channels = dict(self.queues), self.unit.target.dram_channels
+        read = {name: name.removesuffix(">") for op in ops for name in op.inputs if name.endswith(">")}
+        queues |= {name: written(queues[name], known[source], channels, 0) for name, source in read.items() if known and source in known}
         writes: list[tuple[str, str]] = []
         first = 0
         for op in ops:
@@ -201,7 +220,7 @@ class Trial:
             if self.last_reader.get(op.name, -1) >= begin + len(ops):
                 targets.append(f"{op.name}>")
             for name in targets:
-                queues[name] = written(queues[name], op, self.unit.target.dram_channels, first)
+                queues[name] = written(queues[name], op, channels, first)
                 first += grid_cores(op)
                 writes.append((op.name, name))
         graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))

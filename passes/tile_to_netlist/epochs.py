@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field, replace
 from math import inf
 
@@ -11,6 +11,7 @@ import numpy as np
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
 from ttc.passes.tile_to_netlist.following import EpochTiming, LyingEpoch, following
+from ttc.passes.tile_to_netlist.moving import MOST, EpochFigures, likely, moved
 from ttc.passes.tile_to_netlist.packer import EFFORTS, FEW, Effort, Judge, Packer, PackingVerdict, Placed
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.repeating import Window, period_of, repeating
@@ -39,13 +40,17 @@ class EpochRange:
     timing: EpochTiming | None = None
 
 
-def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[EpochRange]:
+Review = Callable[[Sequence[EpochRange]], list[EpochRange] | None]
+"""Returns the epochs of a whole run timed anew, knowing how what they read from each other lies; None if one comes to a standstill."""
+
+
+def cut(problem: Problem, effort: Effort, judge: Judge | None = None, review: Review | None = None) -> list[EpochRange]:
     """Return epochs of consecutive ops for the least estimated time of the run.  judge: says what an epoch costs; None: the quick estimate.
 
     Dynamic programming over cut points.  The time of an epoch is at first that of the best sharing of cores by their number alone; where
     a cut is chosen its rectangles are packed, and the cuts are chosen anew with the time that this gives, until all chosen ones are packed.
     How far epochs overlap shows when they all have their places: of several readings of it the one counts with which the run is shortest,
-    or cuts into epochs that are alike, where layers are.
+    or cuts into epochs that are alike, where layers are.  Cuts of a run of few epochs are moved besides, and its epochs timed by `review`.
     Raises E0502 if some op finds no place on the grid.
     """
     if not problem.nodes:
@@ -60,7 +65,13 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None) -> list[Ep
     for alike in searches[0].repeated():
         alike.sort(key=lambda epochs: shown(problem, epochs))
         found += [in_time(problem, epochs) for epochs in alike[:KEPT]]
-    return min(found, key=lambda epochs: sum(epoch.cycles for epoch in epochs))
+    shortest = min(found, key=total_of)
+    return (searches[0].moved(shortest, review) if review is not None else None) or shortest
+
+
+def total_of(epochs: Sequence[EpochRange]) -> float:
+    """Return cycles of a run."""
+    return sum(epoch.cycles for epoch in epochs)
 
 
 def shown(problem: Problem, epochs: Sequence[EpochRange]) -> float:
@@ -162,6 +173,31 @@ class _Search:
             for window in (window for windows in cuts for window in windows if window not in self.exact):
                 self.settle(window)
             yield [self.epochs(windows) for windows in cuts if all(window in self.exact for window in windows)]
+
+    def moved(self, found: Sequence[EpochRange], review: Review) -> list[EpochRange] | None:
+        """Return the shortest run of few epochs, with its places, whose cuts are moved from those of a run that was found and from likely
+        ones; None where that is not tried: with kernels `buda`, one microbatch, or chips in turn.
+        """
+        count, problem = len(self.problem.nodes), self.problem
+        few = 1 < len(found) <= MOST and problem.input_count > 1 and problem.turns == 1
+        if not few or not problem.rates.ahead or not self.effort.moves:
+            return None
+        figures = EpochFigures.of(problem, self.families, self.effort.longest)
+        starts = [tuple(epoch.begin for epoch in found), *likely(figures, problem.input_count, self.effort.moves // 3)]
+
+        def timed(windows: tuple[Window, ...]) -> tuple[float, list[EpochRange]] | None:
+            if any(end - begin > len(self.times[begin]) for begin, end in windows):
+                return None
+            for begin, end in windows:
+                if (begin, end) not in self.exact and self.times[begin][end - begin - 1] < inf:
+                    self.settle((begin, end))
+            epochs = review(self.epochs(windows))
+            if epochs is None or len(epochs) < len(windows):
+                return None
+            epochs = in_time(problem, epochs)
+            return total_of(epochs), epochs
+
+        return moved(starts, count, self.effort.moves, timed)
 
     def from_settled(self) -> list[EpochRange]:
         """Return the best cuts of epochs that are packed already, or that hold one op."""

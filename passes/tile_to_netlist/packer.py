@@ -31,6 +31,7 @@ class Effort:
         reliefs: times that ops get more cores for the L1 that comes with them.
         overlaps: parts of what epochs could share of their time; ops are cut into epochs under each, the best result is taken.
         repeats: cuts into epochs that are alike, which are tried besides.
+        moves: runs of few epochs that are tried besides, whose cuts are moved.
     """
 
     settings: int
@@ -41,12 +42,13 @@ class Effort:
     reliefs: int
     overlaps: tuple[float, ...] = (1.0, 0.5, 0.1)
     repeats: int = 12
+    moves: int = 24
 
 
 EFFORTS = (
-    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1, overlaps=(0.0,), repeats=0),
+    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1, overlaps=(0.0,), repeats=0, moves=0),
     Effort(settings=64, longest=48, rounds=24, attempts=16, shapes=4, reliefs=3),
-    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6, overlaps=(1.0, 0.75, 0.25, 0.0), repeats=64),
+    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6, overlaps=(1.0, 0.75, 0.25, 0.0), repeats=64, moves=200),
 )
 
 

@@ -13,7 +13,7 @@ from ttc.dialects.netlist.model import Grid
 from ttc.dialects.netlist.ops import graphs_of, queues_of
 from ttc.passes.netlist.nodes import ProblemBuilder
 from ttc.passes.netlist.trial import Trial
-from ttc.passes.tile_to_netlist.epochs import Placed
+from ttc.passes.tile_to_netlist.epochs import EpochRange, Placed
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.rates import rates_of
 
@@ -59,3 +59,20 @@ def test_a_join_gets_room_for_what_waits() -> None:
     assert verdict.cycles < inf
     before, after = ({b.role: b.copies for b in buffers} for buffers in (placed[-1].buffers, verdict.ops[-1].buffers))
     assert after["in1"] > before["in1"]
+
+
+def test_a_run_is_timed_with_what_is_read_as_it_was_written() -> None:
+    """The second epoch reads a queue of one buffer, as one core writes it, and not of one in each channel."""
+    trial, placed = on_trial(chain(3, 512, 8))
+    turn = Turn(rates_of(trial.unit.target), 8, first=True, last=True, overlap=0.0)
+    (first, *_), later = trial.placed_ops(0, placed), trial.placed_ops(1, placed[1:])
+    assert placed[0].candidate.cores == 1
+    costs = [trial.costed(1, later, known) for known in (None, {"m0": first})]
+    channels = [[s.channels for s in cost.ops[0].streams if s.end == "m0>"] for cost in costs]
+    assert channels == [[6], [1]]
+    found = trial.review([EpochRange(0, tuple(placed[:1]), 1.0), EpochRange(1, tuple(placed[1:]), 1.0)])
+    assert found is not None
+    assert [epoch.begin for epoch in found] == [0, 1]
+    assert [len(epoch.timing.jobs) for epoch in found if epoch.timing is not None] == [1, 2]
+    alone = trial.review([EpochRange(1, tuple(placed[1:]), 1.0)]) or []
+    assert [epoch.timing for epoch in alone] == [trial.judge(turn, 1, placed[1:]).timing]

@@ -14,7 +14,7 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.passes.tile_to_netlist.blocking import Blockings, BlockingSubject, find
-from ttc.passes.tile_to_netlist.epochs import EFFORTS, PackingVerdict, Placed, cut
+from ttc.passes.tile_to_netlist.epochs import EFFORTS, EpochRange, PackingVerdict, Placed, cut
 from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode
 from ttc.passes.tile_to_netlist.turns import Turn
 from ttc.runtime.perf.base import OpView
@@ -111,3 +111,27 @@ def test_an_op_that_finds_no_place() -> None:
     with pytest.raises(Error, match="finds no place on the 2 x 2 cores") as caught:
         cut(made_chain([found(candidate(3, 1, 10))], small(), 1), EFFORTS[1])
     assert caught.value.code == "E0502"
+
+
+def test_cuts_of_few_epochs_are_moved_to_where_the_whole_run_is_shortest() -> None:
+    """The judge knows nothing of epochs beside each other; a review says that the second one should begin with the ninth op."""
+    problem = chain([64, 512, 2048] * 10, 4)
+    timed: dict[tuple[int, ...], float] = {}
+
+    def judge(turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+        return PackingVerdict(tuple(placed), 1000.0 + len(placed))
+
+    def review(epochs: Sequence[EpochRange]) -> list[EpochRange] | None:
+        begins = tuple(epoch.begin for epoch in epochs)
+        timed[begins] = 100.0 * abs(begins[1] - 8) + len(begins)
+        return [replace(epoch, cycles=timed[begins] / len(begins)) for epoch in epochs]
+
+    plain = tuple(epoch.begin for epoch in cut(problem, EFFORTS[1], judge))
+    found = tuple(epoch.begin for epoch in cut(problem, EFFORTS[1], judge, review))
+    assert 1 < len(plain) <= 4
+    assert plain in timed
+    assert timed[found] == min(timed.values()) < timed[plain]
+    assert 1 < len(timed) <= EFFORTS[1].moves
+    timed.clear()
+    assert tuple(epoch.begin for epoch in cut(problem, replace(EFFORTS[1], moves=0), judge, review)) == plain
+    assert not timed
