@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
+from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import Place, View, dense
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
 from ttc.runtime.engines.native.jobs.copies import pad
@@ -121,9 +122,14 @@ class _Laid:
 
 def multiply_in_tiles(n: Lowering, a: View, b: View, bias: View | None, parts: int) -> None:
     """Add the jobs of the node's result: the product of a[batch..., rows, depth] and b[batch..., depth, columns], through the region."""
-    region, views = whole_region(n, bias)
+    region, others = whole_region(n, bias)
+    product_in_tiles(n, a, b, region, others, n.result(strided=True), parts)
+
+
+def product_in_tiles(n: Lowering, a: View, b: View, region: Region, views: Sequence[View], c: View, parts: int) -> None:
+    """Add the jobs of c = region(a[batch..., rows, depth] b[batch..., depth, columns], views...).  views: in the shape of c."""
     others = [readable(n, view) for view in views]
-    panels, c = tile_panels(n, b, 1, parts), n.result(strided=True)
+    panels = tile_panels(n, b, 1, parts)
     flops = 2 * c.elements * b.shape[-2]
     tensors = (c, *(view for view, _ in others))
     laid = _laid(a, panels, tensors) if parts > 1 and a.storage in FLOATS and a.is_dense else None

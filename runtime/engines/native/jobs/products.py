@@ -72,6 +72,11 @@ class Panels:
         """Bytes of one element of the batch."""
         return self.view.shape[-1] * self.view.item_bytes
 
+    @property
+    def multiplier(self) -> Multiplier:
+        """How what is packed as floating point is multiplied."""
+        return "bf16" if self.view.storage == "bf16" else "f32"
+
 
 @record
 class ProductSplit:

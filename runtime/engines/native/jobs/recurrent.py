@@ -1,6 +1,7 @@
 """Recurrent layers as jobs: one product for the inputs of all steps, then for each step the product of the state and what a cell does.
 
-All steps share their kernels and the packed weights of the state; jobs of one task follow each other on one thread.
+The product of the inputs is multiplied as the precision says.  All steps share their kernels and the packed weights of the state; jobs of
+one task follow each other on one thread.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from ttc.runtime.engines.native.jobs.copies import constant, copy
 from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
-from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, block_of, left_operand, packed, submit_product
+from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, block_of, left_operand, multiplier_of, packed, submit_product
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
 from ttc.runtime.engines.native.kernels.gemm import Gemm
-from ttc.runtime.engines.native.kernels.gemm_block import Block
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.lengths import CheckLengths
 
@@ -37,7 +39,7 @@ _LENGTHS: tuple[Storage, ...] = ("i32", "i64")
 
 
 class RecurrentLayer(ABC):
-    """A layer being lowered, all in float32.
+    """A layer being lowered, whose operands are float32 but the input.
 
     GATES: matrices that w and r stack.  FUNCTIONS: activations a direction.
     """
@@ -71,11 +73,7 @@ class RecurrentLayer(ABC):
     def _direction(self, d: int) -> list[View]:
         """Return the jobs of one direction; gives its last states, of which the first is the output's."""
         gates = self.inputs(d)
-        weights = self.panels(self.w.at(d), self.steps * self.samples)
-        bias = self.input_bias(d)
-        steps = RegionBuilder(["f32"] if bias is None else ["f32", "f32"])
-        region = steps.region(0 if bias is None else steps("add", 0, 1))
-        self.product(self.x, weights, region, [] if bias is None else [bias], gates)
+        self._multiply_inputs(d, gates)
         self.prepare(d)
         states = self.start(d)
         backward = self.n.attr("direction") == "reverse" or d == 1
@@ -83,6 +81,20 @@ class RecurrentLayer(ABC):
             t = self.steps - 1 - number if backward else number
             states = self.step(d, t, gates.at(t), states)
         return [self._kept(state, i, states) for i, state in enumerate(states)]
+
+    def _multiply_inputs(self, d: int, gates: View) -> None:
+        """Add the jobs of the products of the inputs of all steps."""
+        n, w, bias, rows = self.n, self.w.at(d), self.input_bias(d), self.steps * self.samples
+        steps = RegionBuilder(["f32"] if bias is None else ["f32", "f32"])
+        region = steps.region(0 if bias is None else steps("add", 0, 1))
+        others = [] if bias is None else [bias.expanded(gates.shape)]
+        parts = tile_parts(n, w, rows, *w.shape)
+        if parts:
+            from ttc.runtime.engines.native.jobs.amx_products import product_in_tiles
+
+            product_in_tiles(n, self.x, w.permuted((1, 0)), region, others, gates, parts)
+        else:
+            self.product(self.x, self.panels(w, rows, multiplier_of(n, w.shape[1])), region, others, gates)
 
     def _kept(self, state: View, index: int, states: Sequence[View]) -> View:
         """Return a last state in memory that later directions leave alone."""
@@ -139,17 +151,17 @@ class RecurrentLayer(ABC):
         """Return memory for so many gates of one step."""
         return self._temp(count * self.hidden)
 
-    def panels(self, w: View, rows: int) -> Panels:
+    def panels(self, w: View, rows: int, multiplier: Multiplier = "f32") -> Panels:
         """Return w[columns, depth] packed as a right operand, transposed."""
-        return packed(self.n, w.permuted((1, 0)), block_of(self.n, rows, w.shape[0]), "f32")
+        return packed(self.n, w.permuted((1, 0)), block_of(self.n, rows, w.shape[0]), multiplier)
 
     def product(self, a: View, panels: Panels, region: Region, others: Sequence[View], c: View) -> None:
         """Add the job of c = region(a panels, others...)."""
 
         def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
-            return Gemm(block, DenseRows(), region, spread, dimensions)
+            return Gemm(block, DenseRows(), region, spread, dimensions, panels.multiplier)
 
-        rows = left_operand(self.n, a, "f32")  # an initial state may be one number, spread
+        rows = left_operand(self.n, a, panels.multiplier)  # an initial state may be one number, spread
         submit_product(self.n, kernel, rows, panels, [view.expanded(c.shape) for view in others], c)
 
     def activated(self, steps: RegionBuilder, x: int, function: Activation) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from ttc.runtime.engines.native.graph.region import Region, RegionBuilder
 from ttc.runtime.engines.native.graph.tensors import View
-from ttc.runtime.engines.native.jobs.copies import copied
+from ttc.runtime.engines.native.jobs.copies import copied, copy
 from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import Panels, left_operand, packed
 from ttc.runtime.engines.native.jobs.recurrent import RecurrentLayer, cut_step, floats, row_strides
-from ttc.runtime.engines.native.kernels.gemm_block import narrow_block
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
+from ttc.runtime.engines.native.kernels.amx_block import ROWS
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
+from ttc.runtime.engines.native.kernels.gemm_block import Block, narrow_block
 from ttc.runtime.engines.native.kernels.lstm_step import LstmStep
 from ttc.runtime.engines.native.lower import LOWERINGS
 
@@ -161,12 +165,27 @@ class _Lstm(RecurrentLayer):
             vectors = self.hidden // block.lanes
             units = copied(self.n, self.n.reshaped(r, (4, vectors, block.lanes, self.hidden)).permuted((1, 0, 2, 3)))
             turned = self.n.reshaped(units, (4 * self.hidden, self.hidden)).permuted((1, 0))
-            self._weights = packed(self.n, turned, block, "f32")
+            self._pack(turned, block)
         else:
             self._weights = self.panels(r, self.samples)
 
+    def _pack(self, turned: View, block: Block) -> None:
+        """Pack the weights of the state for steps that are one job.  turned: [hidden, gates of each vector of units]."""
+        n, rows = self.n, -(-self.samples // ROWS) * ROWS
+        self._block, self._narrow = block, list[View]()
+        if tile_parts(n, turned, self.samples, *reversed(turned.shape)) == 1 and self.hidden % DEPTH == 0 and block.lanes == ROWS:
+            from ttc.runtime.engines.native.jobs.amx_products import tile_panels
+
+            self._block, self._panels = replace(block, rows=ROWS), tile_panels(n, turned, 1, 1).view
+            self._narrow = [n.temp((rows, self.hidden), "bf16").sliced(0, 0, self.samples) for _ in range(2)]
+        else:
+            self._panels = packed(n, turned, block, "f32").view
+
     def start(self, d: int) -> list[View]:
-        return [self.first(5, d), self.first(6, d)]
+        found = [self.first(5, d), self.first(6, d)]
+        if self._whole and self._narrow:
+            copy(self.n, found[0], self._narrow[0])
+        return found
 
     def places(self, d: int, t: int, gates: View) -> tuple[View, View]:
         """Return memory for the sums of a step, and for the cells after it."""
@@ -186,26 +205,28 @@ class _Lstm(RecurrentLayer):
 
     def _whole_step(self, d: int, t: int, gates: View, states: list[View]) -> list[View]:
         """Add one job for all of a step: its product, cells and outputs."""
-        block, n = self._weights.block, self.n
+        block, n, output = self._block, self.n, self.output(t, d)
         _, memory = self.places(d, t, gates)
         h, c = (left_operand(n, state, "f32") for state in states)
-        named = {"left": h, "gates": gates, "before": c, "cells": memory, "output": self.output(t, d)}
+        left, kept = self._narrow or (h, output)
+        self._narrow.reverse()
+        named = {"left": left, "gates": gates, "before": c, "cells": memory, "output": output, "kept": kept}
         vectors, row_blocks = self.hidden // block.lanes, -(-self.samples // block.rows)
         sizes = {"rows": self.samples, "columns": self.hidden, "depth": self.hidden, "row_blocks": row_blocks}
         flops = 2 * self.samples * self.hidden * self.GATES * self.hidden
         chunks, tasks, chunk = cut_step(vectors, row_blocks, flops)
-        kernel = LstmStep(block, self._cell(d, t), self._output(d, t), self.KEEPS)
+        kernel = LstmStep(block, self._cell(d, t), self._output(d, t), self.KEEPS, bool(self._narrow))
         n.job(
             kernel,
-            {**sizes, "row_chunks": chunks, **named, "weights": self._weights.view, **row_strides(named)},
+            {**sizes, "row_chunks": chunks, **named, "weights": self._panels, **row_strides(named)},
             tasks=tasks,
-            written=[memory, named["output"], *([gates] if self.KEEPS else [])],
+            written=[memory, output, *([gates] if self.KEEPS else []), *([kept] if self._narrow else [])],
             chunk=chunk,
             scratch=kernel.scratch_bytes,
             flops=flops,
-            moved_bytes=self._weights.element_bytes + gates.distinct_bytes,
+            moved_bytes=self._panels.distinct_bytes + gates.distinct_bytes,
         )
-        return [named["output"], memory]
+        return [output, memory]
 
     def _cell(self, d: int, t: int) -> Region:
         """Return the new cells, of input, forget and new gates, the cells before, two peepholes if any, and what tells the lengths."""

@@ -115,7 +115,7 @@ class _Gradient:
         region = steps.region(steps("add", 0, 1))
 
         def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
-            return Gemm(block, DenseRows(), region, spread, dimensions, "f32" if panels.view.storage == "f32" else "bf16", span_of(n))
+            return Gemm(block, DenseRows(), region, spread, dimensions, panels.multiplier, span_of(n))
 
         first = n.temp((self.samples, self.size), "f32")
         submit_product(n, kernel, left, panels, [carried.at(0)], first)

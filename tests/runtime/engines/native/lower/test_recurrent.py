@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,15 @@ def layer(
     result: int = 0,
     level: str = "amx",
     format: str = "Float32",
+    precision: str = "float32",
     names: tuple[str, ...] = (),
     spread: bool = False,
+    tiles: bool = False,
     **attrs: Any,
 ) -> tuple[Ran, NDArray]:
-    """What the engine gives for one of the results, and the same in float64.  spread: the first state is one number for all elements."""
+    """What the engine gives for one of the results, and the same in float64.  spread: the first state is one number for all elements;
+    tiles: of AMX, emulated.
+    """
     steps, samples, _, hidden = sizes
     directions = 2 if direction == "bidirectional" else 1
     given = operands(op, sizes, directions, lengths, present)
@@ -86,7 +91,7 @@ def layer(
         given[5] = np.broadcast_to(number, state.shape)
     last = len(inputs) + len(works) - 1 + result
     works.append(Work("tile.relayout", (last,), {}, (results[result],)))
-    found = ran(works, inputs, level=level)
+    found = ran(works, inputs, level=level, precision=precision, tiles=tiles)
     wide = [array.astype(np.float64) if array is not None and array.dtype.kind == "f" else array for array in given]
     expected = kernel(f"nn.{op}")(*wide, **attrs)
     return found, np.asarray(expected[result])
@@ -152,9 +157,55 @@ def test_steps_of_whole_vectors(op: str, level: str, sizes: tuple[int, int, int,
         assert "LstmStep" in found[0].kernels
 
 
+@pytest.mark.parametrize("precision", ["high", "bfloat16"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("op", GATES)
+def test_products_at_lower_precisions(op: str, level: str, precision: str) -> None:
+    bound = 1e-2 if precision == "bfloat16" else 1e-4
+    cases: list[tuple[tuple[int, int, int, int], dict[str, Any]]] = [
+        ((6, 5, 37, 32), {"direction": "bidirectional"}),
+        ((5, 3, 8, 17), {"lengths": np.array([5, 2, 0], np.int32)}),
+        ((4, 33, 16, 48), {"direction": "reverse", "format": "Float16_b"}),
+        ((9, 1, 1, 16), {}),
+    ]
+    for result in (0, 1):
+        for sizes, options in cases:
+            found, expected = layer(op, sizes, level=level, precision=precision, result=result, present="bhc", **options)
+            assert not found.refusals
+            share = 2e-2 if options.get("format") == "Float16_b" else bound
+            assert np.linalg.norm(found.native - expected) <= share * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("sizes", [(3, 8, 32, 64), (4, 17, 5, 32), (2, 33, 7, 96), (3, 8, 32, 48)])
+def test_steps_in_tiles(sizes: tuple[int, int, int, int]) -> None:
+    for result in (0, 2, 3):
+        found, expected = layer("lstm_training", sizes, precision="bfloat16", result=result, present="bhc", tiles=True)
+        assert "LstmStep" in found.kernels
+        assert np.linalg.norm(found.native - expected) <= 1e-2 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_gru_in_bfloat16(linear: bool) -> None:
+    found, expected = layer("gru", (7, 8, 32, 34), precision="bfloat16", linear_before_reset=linear, present="bh")
+    assert not found.refusals
+    assert np.linalg.norm(found.native - expected) <= 1e-2 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("result", [3, 4])
+def test_sums_and_cells_in_bfloat16(result: int) -> None:
+    found, expected = layer("lstm_training", (7, 8, 32, 64), precision="bfloat16", result=result, present="bhc")
+    assert "LstmStep" in found.kernels
+    assert np.linalg.norm(found.native - expected) <= 1e-2 * np.linalg.norm(expected)
+
+
+_UNSCALED_TOLERANCE = 0.1
+"""The tolerance of products in bfloat16 by weights that are not scaled, whose errors grow from step to step."""
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("at_end", [True, False], ids=["end", "begin"])
 @pytest.mark.parametrize("level", LEVELS)
-def test_steps_of_whole_vectors_stay_inside(level: str, at_end: bool) -> None:
+def test_steps_of_whole_vectors_stay_inside(level: str, at_end: bool, precision: str) -> None:
     graphs = list[Graph]()
     for op, samples, hidden, directions in (("lstm", 1, 16, 1), ("lstm", 33, 48, 2), ("lstm_training", 5, 32, 2)):
         functions = NAMES[op] * directions
@@ -163,7 +214,8 @@ def test_steps_of_whole_vectors_stay_inside(level: str, at_end: bool) -> None:
         attrs |= {"alphas": parameters, "betas": parameters, "clip": float("inf"), "input_forget": False}
         weights = [(directions, 4 * hidden, 3), (directions, 4 * hidden, hidden), (directions, 8 * hidden)]
         state = (directions, samples, hidden)
-        graphs.append(graph_of(op, [(4, samples, 3), *weights, None, state, state], attrs, held=(1, 2, 3)))
+        graph = graph_of(op, [(4, samples, 3), *weights, None, state, state], attrs, held=(1, 2, 3), precision=precision)
+        graphs.append(graph if precision == "float32" else replace(graph, tolerance=_UNSCALED_TOLERANCE))
     found = outcomes(graphs, host_cpu().limited_to(level), at_end=at_end)
     assert not [f"{outcome.name}: {outcome.problem}" for outcome in found if outcome.problem]
     assert all("LstmStep" in outcome.kernels for outcome in found)
