@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ttc.dialects.core.rules.placement import PlacementRule
-from ttc.dialects.netlist.ops import GraphOp, NetlistOp, queues_of
+from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, queues_of
 from ttc.passes.base import Rewriter, Unit
 from ttc.passes.netlist.chip_shares import ChipShares, is_shared
 from ttc.passes.netlist.nodes import ProblemBuilder
@@ -15,7 +16,9 @@ from ttc.passes.netlist.split_graph import Splitter
 from ttc.passes.netlist.trial import Trial
 from ttc.passes.tile_to_netlist.epochs import EFFORTS, EpochRange, cut
 from ttc.passes.tile_to_netlist.problem import Problem
+from ttc.runtime.perf.ports import has_ways
 from ttc.runtime.perf.rates import rates_of
+from ttc.runtime.perf.reads import ReadTable
 
 LADDER = 2
 """The effort from which on the searches of all lower efforts are made too, and the best result is taken."""
@@ -55,9 +58,13 @@ class Balancer:
         self.shared |= shares is not None
         pattern = graph if shares is None else shares.pattern
         limits = {i: self.overrides.limits(op) for i, op in enumerate(pattern.ops)} if self.overrides.rules else {}
-        trial = Trial(self.unit, pattern, pattern.ops, queues_of(self.unit.module), limits)
-        found = [self.solved(builder, pattern, trial) for builder in self.builders]
+        queues = queues_of(self.unit.module)
+        reads = ReadTable()
+        trials = [Trial(self.unit, pattern, pattern.ops, queues, limits, loads, reads=reads) for loads in self.loadings(graph)]
+        found = [self.solved(builder, pattern, trial) for trial in trials for builder in self.builders]
         problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
+        if problem.loads:
+            self.load(graph, queues, [sum(epoch.cycles for epoch in epochs) for _, epochs in found])
         self.overlapping(graph, epochs)
         with rewriter.part("assign"):
             for ops in [graph.ops] if shares is None else shares.lists:
@@ -84,7 +91,28 @@ class Balancer:
         with self.rewriter.part("candidates"):
             problem = builder.problem(graph)
         with self.rewriter.part("epochs"):
+            problem = replace(problem, loads=trial.loads)
             return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge, trial.review)
+
+    def loadings(self, graph: GraphOp) -> tuple[bool, ...]:
+        """Return what is tried: that weights of a single microbatch come while it passes, or before, where that is known to differ."""
+        target = self.unit.target
+        both = graph.input_count == 1 and self.turns == 1 and target.kernels == "fused" and has_ways(target)
+        return (False, True) if both else (False,)
+
+    def load(self, graph: GraphOp, queues: Mapping[str, QueueOp], cycles: Sequence[float]) -> None:
+        """Say that weights of a graph with one microbatch are loaded before it.
+
+        cycles: of all runs that were found, those with loads last.
+        """
+        if not self.rewriter.allow("load-before", graph, required=True):
+            return
+        for read in graph.reads:
+            if queues[read.queue].type == "ram":
+                queues[read.queue].ports = ()
+        before, beside = (min(part) for part in (cycles[len(cycles) // 2 :], cycles[: len(cycles) // 2]))
+        message = f"weights are loaded before ops begin: {before:,.0f} cycles, and {beside:,.0f} where they come while ops compute"
+        self.rewriter.applied(graph, message, before=before, beside=beside)
 
 
 def _assign(ops: Sequence[NetlistOp | None], problem: Problem, epochs: list[EpochRange], rewriter: Rewriter) -> None:

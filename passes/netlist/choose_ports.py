@@ -21,8 +21,9 @@ class ChoosePorts(Pass):
     """Choose by which node of its DRAM channel, and over which NoC, each buffer of a weight is loaded into L1 before an epoch.
 
     Answers of DRAM that share a link share its rate.  Buffer by buffer that port is taken with which the busiest link is least busy; a
-    channel that sends more than one of its nodes does gets several, whose packets take turns.  A remark says what the load gains.  Kernels
-    `buda` read as the reference's firmware routes it.
+    channel that sends more than one of its nodes does gets several, whose packets take turns.  A remark says what is gained.  Where one
+    microbatch passes, those weights alone are loaded beforehand whose queues say so already, by ports that are empty.  Kernels `buda`
+    read as the reference's firmware routes it.
 
     Before:
         netlist.queue() {buffer_bytes = 4160, buffers = #netlist.addresses<[[0, 83623936]]>, chip = 0, entries = 1, grid = [1, 1],
@@ -86,9 +87,9 @@ def _loadings(graphs: list[GraphOp], queues: dict[str, QueueOp]) -> dict[str, Lo
     """Return what ops load of queues before their epochs; of a queue that several read, the largest reader counts."""
     found: dict[str, Loading] = {}
     for graph in graphs:
-        for read in graph.reads if graph.input_count > 1 else ():
+        for read in graph.reads:
             queue = queues[read.queue]
-            if queue.type != "ram" or queue.space != "dram" or not queue.buffers:
+            if (graph.input_count == 1 and queue.ports is None) or queue.type != "ram" or queue.space != "dram" or not queue.buffers:
                 continue
             for loading in _of_readers(read, queue):
                 if read.queue not in found or loading.parts * loading.copies > found[read.queue].parts * found[read.queue].copies:

@@ -46,6 +46,7 @@ class Trial:
         graph: that is to be cut; ops: of it, in order.
         given: queues by name.
         limits: what the user asks of ops, by number.
+        loads: whether cores load weights before a single microbatch.
     """
 
     unit: Unit
@@ -53,6 +54,7 @@ class Trial:
     ops: Sequence[NetlistOp]
     given: dict[str, QueueOp]
     limits: Mapping[int, PlacementLimits] = field(default_factory=dict)
+    loads: bool = False
     plain: list[Op] = field(default_factory=list)
     queues: dict[str, Queue] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=dict)
@@ -226,7 +228,9 @@ class Trial:
         graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))
         netlist = Netlist(self.machine, queues, {"trial": graph})
         routed = self.unit.target.kernels == "fused" and has_ways(self.unit.target)
-        return epoch_cost([graph], Traffic(netlist, reads=self.reads, routed=routed), rates_of(self.unit.target), self.unit.target.arch)
+        return epoch_cost(
+            [graph], Traffic(netlist, reads=self.reads, routed=routed, loads=self.loads), rates_of(self.unit.target), self.unit.target.arch
+        )
 
 
 def written(queue: Queue, op: Op, channels: int, first: int) -> Queue:

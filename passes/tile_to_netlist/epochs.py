@@ -56,7 +56,8 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None, review: Re
     if not problem.nodes:
         return []
     overlaps = effort.overlaps if judge is not None and problem.turns == 1 else (0.0,)
-    chosen = overlaps if problem.input_count > 1 else dict.fromkeys((overlaps[0], overlaps[-1]))
+    ends = overlaps[-1:] if problem.loads else (overlaps[0], overlaps[-1])  # loads before ops are tried besides, in less time
+    chosen = overlaps if problem.input_count > 1 else dict.fromkeys(ends)
     readings = [replace(problem, overlap=overlap) for overlap in chosen]
     families = made_families(problem, effort)
     bounds = [list(times) for times in zip(*all_bounds(readings, families, effort), strict=True)]

@@ -61,6 +61,7 @@ class Problem:
         target: the machine.
         input_count: microbatches that pass through each epoch.
         turns: chips, or groups of them, that take the epochs in turn.
+        loads: whether L1 holds weights from before a single microbatch on.
         overlap: the part of what epochs could share of their time that they are taken to share, as a `Turn` has it.
     """
 
@@ -69,6 +70,7 @@ class Problem:
     input_count: int
     turns: int = 1
     overlap: float = 0.0
+    loads: bool = False
 
     @cached_property
     def rates(self) -> Rates:
@@ -84,8 +86,8 @@ class Problem:
 
     @property
     def holds(self) -> bool:
-        """Return whether L1 holds weights from before the first microbatch on; for a single one they come while earlier ops compute."""
-        return self.input_count > 1
+        """Return whether L1 holds weights from before the first microbatch on; otherwise they come while earlier ops compute."""
+        return self.input_count > 1 or self.loads
 
     @cached_property
     def last_reader(self) -> list[int]:

@@ -60,12 +60,14 @@ class Traffic:
         held: (graph, queue) pairs whose entry is brought into L1 before the first microbatch, as programs say.
         reads: what ops read, which several netlists of the same works may share.
         routed: whether weights are going to be loaded through ports that are chosen when ops have their places.
+        loads: whether they are going to be loaded so for a single microbatch, too.
     """
 
     netlist: Netlist
     held: frozenset[tuple[str, str]] = frozenset()
     reads: ReadTable = field(default_factory=ReadTable, repr=False, compare=False)
     routed: bool = False
+    loads: bool = False
     _links: dict[int, dict[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ways: dict[int, dict[int, tuple[Link, ...]]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _inputs: dict[str, list[OpInput]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -169,7 +171,7 @@ class Traffic:
         if self.netlist.positions == "pointers":
             held = (graph.name, queue.name) in self.held
         else:
-            held = queue.type == "ram" and stays and graph.input_count > 1
+            held = queue.type == "ram" and stays and (graph.input_count > 1 or self.loads or bool(queue.ports))
         kind = "dram" if queue.location == "dram" else "host"
         return Stream(
             kind, base.core_bytes, base.total_bytes, base.cores, 1, base.copies, channels_of(queue), packet, base.core_bytes, held

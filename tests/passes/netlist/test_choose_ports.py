@@ -12,10 +12,13 @@ import pytest
 import ttc
 from tests.passes.module_pairs import check_pair
 from tests.ttc.compiler.test_driver_chips import network
+from ttc.compiler.driver import compile_path
 from ttc.dialects.netlist.checks import check
 from ttc.dialects.netlist.from_model import from_model
 from ttc.dialects.netlist.model import Netlist
 from ttc.dialects.netlist.to_model import to_model
+from ttc.options import CompileOptions, resolve
+from ttc.passes.base import Remark, Watcher
 from ttc.passes.netlist.choose_ports import ChoosePorts
 from ttc.runtime.perf.run import run_cost
 
@@ -52,10 +55,41 @@ def test_weights_of_a_compiled_program_have_ports(target: str, path: Path, tmp_p
     assert run_cost(netlist).device_cycles <= run_cost(bare).device_cycles
 
 
-def test_kernels_buda_and_one_microbatch_have_none(path: Path) -> None:
-    for fields in ({"kernels": "buda", "batch": 64}, {"batch": 1}):
-        netlist = ttc.compile(path, **fields).netlist  # pyright: ignore[reportArgumentType]
-        assert not any(queue.ports for queue in netlist.queues.values())
+@pytest.mark.parametrize("batch", [1, 64])
+def test_kernels_buda_have_none(batch: int, path: Path) -> None:
+    netlist = ttc.compile(path, kernels="buda", batch=batch).netlist
+    assert not any(queue.ports for queue in netlist.queues.values())
+
+
+def test_weights_of_one_microbatch_are_loaded_before_it_where_that_is_shorter(tmp_path: Path) -> None:
+    """The first of six products waits for its weights alone; those of the others come while it computes, one after another."""
+    rng = np.random.default_rng(0)
+    weights = [(rng.normal(size=(1024, 1024)) / 32).astype(np.float32) for _ in range(6)]
+    nodes = [onnx.helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(6)]
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [32, 1024]) for name in ("x0", "x6")]
+    held = [onnx.numpy_helper.from_array(value, f"w{i}") for i, value in enumerate(weights)]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], held)), tmp_path / "wide.onnx")
+    remarks: list[str] = []
+
+    class Heard(Watcher):
+        def remark(self, remark: Remark) -> None:
+            remarks.append(remark.message)
+
+    program = compile_path(tmp_path / "wide.onnx", resolve(CompileOptions, {"format": "Bfp8_b"}), [Heard()]).program()
+    netlist = program.netlist
+    assert check(netlist) == []
+    assert sum(bool(queue.ports) for queue in netlist.queues.values()) == 6
+    cost = run_cost(netlist)
+    assert sum(stream.held for epoch in cost.epochs for op in epoch.ops for stream in op.streams) == 6
+    bare = replace(netlist, queues={name: replace(queue, ports=()) for name, queue in netlist.queues.items()})
+    assert cost.device_cycles < run_cost(bare).device_cycles
+    assert any("weights are loaded before ops begin" in message for message in remarks)
+    x = rng.normal(size=(32, 1024)).astype(np.float32)
+    wanted = x
+    for value in weights:
+        wanted = wanted @ value
+    found = ttc.Executor(program).run({"x0": x})["x6"]
+    assert np.linalg.norm(found - wanted) < 0.05 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize(
