@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from tests.passes.tile_to_netlist.made import candidate, found, small
+from ttc.dialects.core.machines.targets import load_target
 from ttc.passes.tile_to_netlist.problem import Problem, ProblemNode, QueueTraffic
 
 ONE = found(candidate(1, 1, 100))
@@ -50,3 +55,17 @@ def test_one_microbatch_does_not_wait_for_weights() -> None:
     assert one == switch + 30_000
     rates = diamond().rates
     assert two == rates.start_cycles + max(load + rates.program_cycles(1), rates.program_bytes / rates.absorb_core) + 30_000 + step
+
+
+def test_weights_that_are_held_come_at_the_rate_of_dram_where_ports_are_chosen() -> None:
+    """p150: 370 bytes a cycle instead of 256; not with kernels `buda`, nor for one microbatch unless it is loaded for."""
+    p150 = load_target("p150")
+    nodes = diamond().nodes
+    assert Problem(nodes, p150, 8).load_cycles_per_byte == pytest.approx(1 / 370.4, rel=0.001)
+    assert Problem(nodes, p150, 1, loads=True).load_cycles_per_byte == Problem(nodes, p150, 8).load_cycles_per_byte
+    for other in (
+        Problem(nodes, p150, 1),
+        Problem(nodes, replace(p150, kernels="buda"), 8),
+        Problem(nodes, replace(p150, dram_nodes=()), 8),
+    ):
+        assert other.load_cycles_per_byte == other.cycles_per_byte == pytest.approx(1 / 256)
