@@ -78,17 +78,28 @@ class Plans:
 
     def _made(self, graph: str) -> Plan:
         """Return the plan of a graph, as an earlier process left it if that can be."""
-        engine, key = self.engine, None if self.key is None else self.key()
-        keeper = engine if key is not None and isinstance(engine, RemembersPlans) else None
-        if keeper is not None:
-            kept = keeper.recall(f"{key} {graph}", lambda: self._netlists.executed, self._constants)
-            if kept is not None and graph in kept[1]:
-                return kept[1][graph]
-        netlist = self._netlists.executed
-        found = engine.prepare(netlist.graphs[graph], netlist, self._constants)
-        if keeper is not None:
-            keeper.remember(f"{key} {graph}", "", {graph: found})
+        key = None if self.key is None else self.key()
+        if key is None or not isinstance(self.engine, RemembersPlans):
+            return self._prepared(graph)
+        keeper, name = self.engine, f"{key} {graph}"
+        found = self._recalled(keeper, name, graph)
+        if found is None and keeper.keep(name, graph, self._executed, self._constants):
+            found = self._recalled(keeper, name, graph)
+        if found is None:
+            found = self._prepared(graph)
+            keeper.remember(name, "", {graph: found})
         return found
+
+    def _recalled(self, keeper: RemembersPlans, name: str, graph: str) -> Plan | None:
+        kept = keeper.recall(name, self._executed, self._constants)
+        return None if kept is None else kept[1].get(graph)
+
+    def _executed(self) -> Netlist:
+        return self._netlists.executed
+
+    def _prepared(self, graph: str) -> Plan:
+        netlist = self._executed()
+        return self.engine.prepare(netlist.graphs[graph], netlist, self._constants)
 
     def with_constants(self, constants: Constants, changed: Iterable[str]) -> Plans:
         """Return plans over other constants; those of graphs that read none of the changed keys are shared."""

@@ -23,7 +23,7 @@ from tests.draws import EXAMPLES, drawing
 from ttc.compiler import kept
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.garbage import uncollected
-from ttc.process import forked
+from ttc.runtime import forked
 from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.prepare import lower_nodes
 

@@ -153,6 +153,13 @@ class RemembersPlans(Protocol):
         """
         ...
 
+    def keep(self, key: str, graph: str, source: Callable[[], Netlist], constants: Constants) -> bool:
+        """Make a plan outside of this process, and keep it for `recall`; return False if it could not be done, for whatever reason.
+
+        Args:    key: as in `remember`.  graph: its name in the netlist.  source: gives the netlist, and is called outside, too.
+        """
+        ...
+
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
         """Return the note and the plans that were kept under a key; None if there are none, or only of another version or machine.
 

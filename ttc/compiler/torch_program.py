@@ -21,11 +21,11 @@ from ttc.compiler.training_keywords import in_mode
 from ttc.importers.torch import ToImport, export_object
 from ttc.importers.torch.weights import identity, weight_of
 from ttc.options import CompileOptions
-from ttc.process.forked import MAX_BYTES, forked
 from ttc.runtime import metrics
 from ttc.runtime.cpu import checked_threads
 from ttc.runtime.engines.native.codegen.cache import process_cache
 from ttc.runtime.engines.table import engine_named
+from ttc.runtime.forked import MAX_BYTES, forked
 
 if TYPE_CHECKING:
     from ttc.runtime.program import Program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.engines.base import Plan
 from ttc.runtime.engines.native.codegen.cache import Cache
-from ttc.runtime.engines.native.codegen.code import compiled, mapped
+from ttc.runtime.engines.native.codegen.code import Code, compiled, mapped
 from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
 from ttc.runtime.engines.native.codegen.generator import planner_version
 from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
@@ -23,9 +24,10 @@ from ttc.runtime.engines.native.planning.plan_bytes import KeptProgram, pack, pa
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.reference import ReferencePlan, plan_of
 from ttc.runtime.engines.room import require_memory, require_results
-from ttc.runtime.metrics import counter
+from ttc.runtime.forked import forked
+from ttc.runtime.metrics import add_changes, changes, counter, current
 from ttc.runtime.tensors import Constants
-from ttc.runtime.tracing import span
+from ttc.runtime.tracing import recordings, span
 
 if TYPE_CHECKING:
     from ttc.dialects.core.watching import StepInstrument
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.prepare.draft import Draft
 
 _PYTHON_OPS = counter("python_ops")
+
+
+class _NotKept(Exception):
+    """A part of the plan runs in Python: it cannot be kept."""
 
 
 @record
@@ -66,14 +72,38 @@ class NativeEngine:
 
     def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
         """Keep the plans of a program, unless a part of it runs in Python or there is no cache; see `RemembersPlans`."""
-        cpu, store = self.checked_cpu(), self.kernels.store()
         graphs: dict[str, bytes] = {}
-        kernels: dict[str, tuple[str, str]] = {}
+        symbols: dict[str, str] = {}
         for graph, plan in plans.items():
             if not isinstance(plan, NativePlan) or (data := pack(plan.prepared)) is None:
                 return
             graphs[graph] = data
-            kernels |= {name: (symbol, store.name(name, cpu) or "") for name, symbol in plan.code.symbols.items()}
+            symbols |= plan.code.symbols
+        self._write(key, note, graphs, symbols)
+
+    def keep(self, key: str, graph: str, source: Callable[[], Netlist], constants: Constants) -> bool:
+        """Make and keep a plan in a copy of this process, whose memory goes with it; see `RemembersPlans`."""
+        if self.instruments or self.kernels.told is not None or self.kernels.store().reason is not None or recordings():
+            return False
+        counted = forked(lambda: self._keep(key, graph, source, constants), meanwhile=lambda: None)
+        if counted is None:
+            return False
+        add_changes(json.loads(counted))
+        return True
+
+    def _keep(self, key: str, graph: str, source: Callable[[], Netlist], constants: Constants) -> bytes:
+        """Keep a plan without making it ready to run, and tell what was counted.  Raises _NotKept."""
+        before, cpu, netlist = current(), self.checked_cpu(), source()
+        draft, prepared = self.drafted(netlist.graphs[graph], netlist, constants, cpu)
+        data = None if prepared is None else pack(prepared)
+        if data is None:
+            raise _NotKept
+        self._write(key, "", {graph: data}, self._compiled(draft, cpu).symbols)
+        return json.dumps(changes(before)).encode()
+
+    def _write(self, key: str, note: str, graphs: Mapping[str, bytes], symbols: Mapping[str, str]) -> None:
+        cpu, store = self.checked_cpu(), self.kernels.store()
+        kernels = {name: (symbol, store.name(name, cpu) or "") for name, symbol in symbols.items()}
         store.write(self._entry(key, cpu, store), pack_program(KeptProgram(note, kernels, graphs)))
 
     def recall(self, key: str, source: Callable[[], Netlist], constants: Constants) -> tuple[str, dict[str, Plan]] | None:
@@ -129,14 +159,7 @@ class NativeEngine:
                     _PYTHON_OPS.add(1, work.op)
             return plan_of(graph, netlist, constants)
         require_memory(prepared.layout.run_bytes, "a run")
-        jobs = (*draft.first, *draft.jobs)
-        try:
-            with span("compile", "kernels"):
-                code = compiled([*KERNELS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
-        except Error as error:
-            makers = (job.node.where for job in jobs if error.context == f"kernel {job.kernel.symbol}")
-            error.where = error.where or next(makers, None)
-            raise
+        code = self._compiled(draft, cpu)
         pool = pool_of(self.threads, code)
         compute_constants(prepared.packing, code, pool, constants)
         for step in draft.steps:
@@ -144,6 +167,17 @@ class NativeEngine:
                 step.bodies.extend(planned_bodies(step, netlist, lambda body, inner: self.prepare(body, inner, constants)))
         draft.forget_nodes()
         return NativePlan(prepared, pool, code, cache(lambda: plan_of(graph, netlist, constants)), lambda: draft)
+
+    def _compiled(self, draft: Draft, cpu: Cpu) -> Code:
+        """Return the code of a draft's jobs and of the threads that run them."""
+        jobs = (*draft.first, *draft.jobs)
+        try:
+            with span("compile", "kernels"):
+                return compiled([*KERNELS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
+        except Error as error:
+            makers = (job.node.where for job in jobs if error.context == f"kernel {job.kernel.symbol}")
+            error.where = error.where or next(makers, None)
+            raise
 
     def _entry(self, key: str, cpu: Cpu, store: Cache) -> str | None:
         return store.name(f"plans of {key} on {self.threads} threads", cpu, planner_version)

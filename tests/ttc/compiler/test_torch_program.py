@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 HEAD = """
-import json, sys
+import json, os, sys
 import torch
 import ttc
-from ttc.process.forked import can_fork
+from ttc.runtime.forked import can_fork
 
 def same(module, *inputs, **options):
     "Compile, run, and compare with PyTorch; gives what was counted."
@@ -29,6 +29,17 @@ def same(module, *inputs, **options):
         (found,) = executor.run({name: x.numpy() for name, x in zip(("x", "count"), inputs)}).values()
     torch.testing.assert_close(torch.from_numpy(found), module(*inputs).detach(), rtol=1e-5, atol=1e-6)
     return {name: counted.value(name) for name in ("compilations", "compile_cache_hits", "compile_cache_misses")}
+
+def updates(net, x, seed=0):
+    "The losses of three updates, and what was counted."
+    torch.manual_seed(seed)
+    assert can_fork()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    with ttc.metrics.scope("here") as counted, ttc.training(net, loss="mse", optimizer=optimizer, target="host") as executor:
+        losses = [float(executor(x, torch.zeros(4, 8))[1]) for _ in range(3)]
+    return losses, {name: counted.value(name) for name in ("kernels_compiled", "kernel_cache_misses")}
+
+LOWERING = ("ttc.runtime.engines.native.prepare.build",)
 
 def loaded(*names):
     "Which of these modules the process has."
@@ -61,7 +72,7 @@ def said(folder: Path, code: str, *arguments: Path) -> Any:
 def test_the_process_loads_no_compiler(tmp_path: Path) -> None:
     code = """
     x = torch.randn(4, 6)
-    print(json.dumps([same(Net(), x), loaded("xdsl.ir", "ttc.importers.torch.exporting")]))
+    print(json.dumps([same(Net(), x), loaded("xdsl.ir", "ttc.importers.torch.exporting", *LOWERING)]))
     """
     assert said(tmp_path, code) == [{"compilations": 1, "compile_cache_hits": 0, "compile_cache_misses": 1}, []]
     assert said(tmp_path, code) == [{"compilations": 0, "compile_cache_hits": 1, "compile_cache_misses": 0}, []]
@@ -93,6 +104,46 @@ def test_training_goes_on_in_the_tensors_of_the_module(tmp_path: Path) -> None:
     assert ours == pytest.approx(eager, rel=1e-4)
     assert ours[0] > ours[2]
     assert modules == []
+
+
+def test_the_process_lowers_and_compiles_no_kernels(tmp_path: Path) -> None:
+    code = """
+    print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
+    """
+    cold, counted, modules = said(tmp_path, code)
+    assert counted["kernels_compiled"] == counted["kernel_cache_misses"] > 0
+    assert modules == []
+    warm, counted, modules = said(tmp_path, code)
+    assert warm == cold
+    assert set(counted.values()) == {0}
+    assert modules == []
+
+
+def test_a_plan_of_which_a_part_runs_in_python_is_made_here(tmp_path: Path) -> None:
+    code = """
+    net = torch.nn.Sequential(Net(), torch.nn.Dropout(0.5))
+    print(json.dumps([*updates(net, torch.randn(4, 6)), loaded(*LOWERING)]))
+    """
+    cold, _, modules = said(tmp_path, code)
+    assert modules == ["ttc.runtime.engines.native.prepare.build"]
+    assert said(tmp_path, code)[0] == cold
+    assert cold[0] > 0
+
+
+def test_a_plan_whose_copy_fails_is_made_here(tmp_path: Path) -> None:
+    code = """
+    from ttc.runtime.engines.native.engine import NativeEngine
+
+    def ends(*_):
+        os._exit(9)
+
+    NativeEngine._keep = ends
+    print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
+    """
+    here, counted, modules = said(tmp_path / "here", code)
+    assert counted["kernels_compiled"] > 0
+    assert modules == ["ttc.runtime.engines.native.prepare.build"]
+    assert said(tmp_path / "copy", code.replace("NativeEngine._keep", "NativeEngine.other"))[0] == here
 
 
 def test_a_program_that_cannot_be_kept_is_compiled_here(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ttc.process import forked
+from ttc.runtime import forked
 
 HEAD = """
 import os, sys, threading, time
-from ttc.process import forked as tested
-from ttc.process.forked import MAX_BYTES, can_fork, forked
+from ttc.runtime import forked as tested
+from ttc.runtime.forked import MAX_BYTES, can_fork, forked
 """
 
 
