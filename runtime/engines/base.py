@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -73,10 +73,23 @@ class ProfiledPlan(Plan, Protocol):
         ...
 
 
-ShortRun: TypeAlias = "Callable[[Mapping[str, object]], dict[str, NDArray] | None]"
-"""Runs a plan on a user's arrays by name, and gives the results by name; None if it must be run as usual: nothing has changed then."""
 Port: TypeAlias = "tuple[str, str, np.dtype, tuple[int, ...]]"
 """An array of a short run: the user's name for it, its queue, and the dtype and shape of both."""
+
+
+class ShortRun(Protocol):
+    """A prepared call that runs a plan on a user's arrays.  Where it gives None, the plan must be run as usual: nothing has changed then."""
+
+    def __call__(self, given: Mapping[str, object], /) -> dict[str, NDArray] | None:
+        """Run on arrays by name, and return the results by name."""
+        ...
+
+    def at(self, addresses: Sequence[int], /) -> list[NDArray] | None:
+        """Run on memory, and return the results in order.
+
+        Args:   addresses: of the inputs in order, each of its dtype and shape, C-contiguous, aligned, and unchanged during the call.
+        """
+        ...
 
 
 @record(eq=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Condition, RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ttc.runtime.machine.snapshot import Held
 
 _begin_run = ticks("runs").tick
+Found = TypeVar("Found")
 
 
 class Session:
@@ -106,11 +107,18 @@ class Session:
         """
         _begin_run()
         if watch is None and not self._closed and type(inputs) is dict:
-            found = self._called_short(name, inputs)
+            found = self._by_short(name, lambda run: run(inputs) if len(inputs) == len(self._names[name]) else None)
             if found is not None:
                 return found
         with run_of(name, self._initial):
             return self._called(name, inputs, watch)
+
+    def call_at(self, name: str, addresses: Sequence[int]) -> list[NDArray] | None:
+        """Run a program once on memory, as `ShortRun.at` takes it; None where it has no prepared call: `call` runs it then, or says why not."""
+        found = None if self._closed else self._by_short(name, lambda run: run.at(addresses))
+        if found is not None:
+            _begin_run()
+        return found
 
     def _called(self, name: str, inputs: Mapping[str, Any], watch: Watch | None) -> dict[str, NDArray]:
         entry = self._checked(name, inputs)
@@ -294,14 +302,12 @@ class Session:
         self._devices = tuple(device.with_program(program, self._initial) for device in self._given_devices)
         self.forget_plans()  # after the devices: whoever finds the new dictionaries finds them, too
 
-    def _called_short(self, name: str, inputs: dict[str, Any]) -> dict[str, NDArray] | None:
-        """Return the results of a program that runs by one prepared call; None if it does not, or not on these inputs."""
+    def _by_short(self, name: str, called: Callable[[ShortRun], Found | None]) -> Found | None:
+        """Return what a program's prepared call gives; None if it has none."""
         if self._lives.get(name):
             with self._lock:  # which `reset` and others take, too: only now it is sure which call is right
-                run = self._short_of(name)
-                return None if run is None or len(inputs) != len(self._names[name]) else run(inputs)
-        run = self._short_of(name)
-        return None if run is None or len(inputs) != len(self._names[name]) else run(inputs)
+                return None if (run := self._short_of(name)) is None else called(run)
+        return None if (run := self._short_of(name)) is None else called(run)
 
     def _short_of(self, name: str) -> ShortRun | None:
         known = self._short
@@ -326,15 +332,12 @@ class Session:
         entry = self.entry(name)
         if type(inputs) is not dict or inputs.keys() != self._names[name]:
             check_names(entry, inputs)
-        if self._fixed:
-            check_values(entry, inputs, self._fixed)
+        check_values(entry, inputs, self._fixed)
         return entry
 
     def _main(self, name: str) -> Cells:
         with self._changed:
-            if name not in self._mains:
-                self._mains[name] = self._store.cells(name)
-            return self._mains[name]
+            return self._mains.get(name) or self._mains.setdefault(name, self._store.cells(name))
 
     def _wait(self, lacking: Callable[[], str | None], timeout: float, hint: str) -> None:
         """Wait until nothing is lacking.  Raises E0804 after so many seconds, E0803 once the session is closed."""
@@ -342,8 +345,7 @@ class Session:
             with stalled(message):
                 self._changed.wait_for(lambda: self._closed or lacking() is None, timeout)
         self._alive()
-        message = lacking()
-        if message is not None:
+        if (message := lacking()) is not None:
             raise Error("E0804", message if timeout == 0 else f"{message}, still after {timeout:g} s", hint=hint)
 
     @contextmanager

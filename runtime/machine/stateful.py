@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import prod
 
@@ -14,6 +14,31 @@ from ttc.runtime.engines.base import Plan, ShortRun
 from ttc.runtime.machine.surface import Surface
 from ttc.runtime.machine.values import InitialValues
 from ttc.runtime.machine.variables import Variable
+
+
+@record(eq=False)
+class _OnVariables:
+    """A prepared call that holds the memory of variables; see `ShortRun`.
+
+    Args:
+        held: the variables, each with its memory.
+    """
+
+    prepared: ShortRun
+    held: Sequence[tuple[Variable, NDArray]]
+
+    def __call__(self, given: Mapping[str, object], /) -> dict[str, NDArray] | None:
+        return self.prepared(given) if self._are_held() else None
+
+    def at(self, addresses: Sequence[int], /) -> list[NDArray] | None:
+        return self.prepared.at(addresses) if self._are_held() else None
+
+    def _are_held(self) -> bool:
+        """Return whether all variables were written in place, and none was assigned."""
+        for variable, memory in self.held:
+            if variable.value is not memory:
+                return False
+        return True
 
 
 @record(eq=False)
@@ -43,16 +68,7 @@ class StatefulEntry:
         """Return `run` as one prepared call, if there is one; for one run at a time."""
         held = tuple({id(v): (v, v.value) for v in (*(v for _, v in self.reads), *(v for _, v, _ in self.updates))}.values())
         prepared = self.direct.short(plan, {queue: variable.value for queue, variable in self.reads}, self._into())
-        if prepared is None:
-            return None
-
-        def run(given: Mapping[str, object]) -> dict[str, NDArray] | None:
-            for variable, memory in held:
-                if variable.value is not memory:  # it was assigned, and not written in place
-                    return None
-            return prepared(given)
-
-        return run
+        return None if prepared is None else _OnVariables(prepared, held)
 
     def _into(self) -> dict[str, NDArray]:
         return {queue: self._shown(queue, variable.value, shape) for queue, variable, shape in self.updates}

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from numpy.typing import NDArray
-
-from ttc.dynamo.tensors import tensor_of
 
 
 class GivenOutput(NamedTuple):
@@ -17,7 +14,7 @@ class GivenOutput(NamedTuple):
     position: int
     value: Any = None
 
-    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
+    def of(self, given: Sequence[Any], made: Mapping[str, torch.Tensor]) -> Any:
         """Return the output, given the values of placeholders."""
         return given[self.position] if self.position >= 0 else self.value
 
@@ -28,10 +25,8 @@ class ComputedOutput(NamedTuple):
     name: str
     stride: tuple[int, ...] | None
 
-    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
-        """Return the output, given what a run has computed; `made`: outputs of that run that exist already."""
-        if self.name not in made:
-            made[self.name] = tensor_of(arrays[self.name], self.stride)
+    def of(self, given: Sequence[Any], made: Mapping[str, torch.Tensor]) -> Any:
+        """Return the output, given the tensors that a run has computed."""
         return made[self.name]
 
 
@@ -48,6 +43,6 @@ class ViewOutput(NamedTuple):
         """The name of the value that is computed."""
         return self.base.name
 
-    def of(self, given: Sequence[Any], arrays: Mapping[str, NDArray], made: dict[str, torch.Tensor]) -> Any:
-        """Return the output, given what a run has computed; `made`: outputs of that run that exist already."""
-        return self.base.of(given, arrays, made).as_strided(self.size, self.stride, self.offset)
+    def of(self, given: Sequence[Any], made: Mapping[str, torch.Tensor]) -> Any:
+        """Return the output, given the tensors that a run has computed."""
+        return made[self.base.name].as_strided(self.size, self.stride, self.offset)

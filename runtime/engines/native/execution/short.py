@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from ctypes import memmove
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ class _Call:
     Args:
         inputs: names with memory of the inputs, their dtypes and shapes, and what rounds them; None where nothing does.
         large: names of inputs that are read where they lie, what puts each at an address, and their dtypes and shapes.
+        places: in the order of the inputs, what takes each from an address; None where some input is no memory, or is rounded.
         fresh: results that are written into new memory.
         texts: names of inputs that Python holds, the numbers of their values, and shapes.
         rewind: makes the instance ready for a run.
@@ -84,6 +86,7 @@ class _Call:
 
     inputs: tuple[tuple[str, NDArray, np.dtype, tuple[int, ...], Callable[[NDArray], NDArray] | None], ...]
     large: tuple[tuple[str, Callable[[int], None], np.dtype, tuple[int, ...]], ...]
+    places: tuple[Callable[[int], None], ...] | None
     fresh: tuple[_Fresh, ...]
     texts: tuple[tuple[str, int, tuple[int, ...]], ...]
     rewind: Callable[[int], None]
@@ -114,27 +117,38 @@ class _Call:
             if not (flags.c_contiguous and flags.aligned):
                 return None
             bind(value.ctypes.data)
+        found = self._computed() if self.values is None else self._run_steps(self.values, given)
+        return None if found is None else {name: array for (name, _, _), array in zip(self.results, found, strict=True)}
+
+    def run_at(self, addresses: Sequence[int]) -> list[NDArray] | None:
+        """As `run`, on memory; see `ShortRun.at`."""
+        if self.places is None or len(addresses) != len(self.places):
+            return None
+        for place, address in zip(self.places, addresses, strict=True):
+            place(address)
+        return self._computed()
+
+    def _computed(self) -> list[NDArray] | None:
+        """Return the results, once all inputs are in their places."""
         try:
             for result in self.fresh:
                 result.open()
         except MemoryError:  # the reference engine may do with less
             return None
-        if self.values is not None:
-            return self._run_steps(self.values, given)
-        made = [(name, copy()) for name, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
+        made = [copy() for _, _, copy in self.results] if self.kept else None  # before anything of the caller's is written
         self.rewind(0)
         self.compute()
         if self.status[0]:
             return None
         if made is None:
-            return {name: copy() for name, _, copy in self.results}
-        for (_, result), (_, own, _) in zip(made, self.results, strict=True):
+            return [copy() for _, _, copy in self.results]
+        for result, (_, own, _) in zip(made, self.results, strict=True):
             result[...] = own
         for memory, own in self.kept:
             memory[...] = own
-        return dict(made)
+        return made
 
-    def _run_steps(self, values: RunValues, given: Mapping[str, object]) -> dict[str, NDArray] | None:
+    def _run_steps(self, values: RunValues, given: Mapping[str, object]) -> list[NDArray] | None:
         """As `run`, with steps in Python, on inputs that are in their places but for text."""
         objects = dict(self.held)
         for name, number, shape in self.texts:
@@ -147,7 +161,7 @@ class _Call:
             self.rewind(0)
             with np.errstate(all="ignore"):
                 self.compute()
-            return None if self.status[0] else {name: copy() for name, _, copy in self.results}
+            return None if self.status[0] else [copy() for _, _, copy in self.results]
         except (Mismatch, MemoryError):
             return None
         finally:
@@ -159,22 +173,43 @@ def short_run(spec: ShortSpec, layout: Layout, new_lease: Callable[[], Lease], r
     user's types.
     """
     first = _call_of(spec, layout, new_lease(), resolve)
-    if first is None:
-        return None
-    free = deque([first])  # no lock: a child process may be forked while one is held
+    return None if first is None else _Calls(first, lambda: _call_of(spec, layout, new_lease(), resolve))
 
-    def run(given: Mapping[str, object]) -> dict[str, NDArray] | None:
-        try:
-            call = free.pop()
-        except IndexError:
-            call = _call_of(spec, layout, new_lease(), resolve)
-            assert call is not None
+
+class _Calls:
+    """Prepared calls, as many as run at a time; see `ShortRun`.
+
+    Args:
+        another: makes one more.
+    """
+
+    __slots__ = ("_another", "_free")
+
+    def __init__(self, first: _Call, another: Callable[[], _Call | None]) -> None:
+        self._free = deque([first])  # no lock: a child process may be forked while one is held
+        self._another = another
+
+    def __call__(self, given: Mapping[str, object], /) -> dict[str, NDArray] | None:
+        call = self._taken()
         try:
             return call.run(given)
         finally:
-            free.append(call)
+            self._free.append(call)
 
-    return run
+    def at(self, addresses: Sequence[int], /) -> list[NDArray] | None:
+        call = self._taken()
+        try:
+            return call.run_at(addresses)
+        finally:
+            self._free.append(call)
+
+    def _taken(self) -> _Call:
+        try:
+            return self._free.pop()
+        except IndexError:
+            call = self._another()
+            assert call is not None
+            return call
 
 
 def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[], Resolver]) -> _Call | None:
@@ -190,6 +225,7 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     ]
     taken = tuple((*item, spec.rounded.get(item[0])) for item in alike)
     texts = tuple((name, layout.values[queue], shape) for name, queue, a, dtype, shape in inputs if a is None and dtype == STRING)
+    copied = {name: _copier(a) for name, a, _, _ in alike if name not in spec.rounded}
     views = [(name, a, dtype, shape) for name, _, a, dtype, shape in inputs if isinstance(a, View) and name not in spec.rounded]
     large = tuple((name, lease.instance.binder(a.buffer), dtype, shape) for name, a, dtype, shape in views if _shows(a, dtype, shape))
     if len(taken) + len(texts) + len(large) < len(inputs) or (large and (stepped or spec.into)):
@@ -222,8 +258,20 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
         if step is not None:
             calls.append(partial(step, values))
     compute = _in_order(calls, lease.status)
+    at = {**copied, **{name: bind for name, bind, _, _ in large}}
+    places = tuple(at[name] for name, *_ in spec.inputs) if len(at) == len(spec.inputs) and not stepped else None
     rewind, kept_values = lease.instance.rewound(), values if stepped else None
-    return _Call(taken, large, tuple(fresh.values()), texts, rewind, compute, lease.status, kept, results, kept_values, held, lease)
+    return _Call(taken, large, places, tuple(fresh.values()), texts, rewind, compute, lease.status, kept, results, kept_values, held, lease)
+
+
+def _copier(own: NDArray) -> Callable[[int], None]:
+    """Return what fills an array with the bytes at an address."""
+    address, size = own.ctypes.data, own.nbytes
+
+    def copy(source: int) -> None:
+        memmove(address, source, size)
+
+    return copy
 
 
 def _shows(view: View, dtype: np.dtype, shape: tuple[int, ...]) -> bool:
