@@ -78,7 +78,10 @@ Port: TypeAlias = "tuple[str, str, np.dtype, tuple[int, ...]]"
 
 
 class ShortRun(Protocol):
-    """A prepared call that runs a plan on a user's arrays.  Where it gives None, the plan must be run as usual: nothing has changed then."""
+    """A prepared call that runs a plan on a user's arrays.
+
+    Where it gives None, the plan must be run as usual: nothing has changed then.
+    """
 
     def __call__(self, given: Mapping[str, object], /) -> dict[str, NDArray] | None:
         """Run on arrays by name, and return the results by name."""

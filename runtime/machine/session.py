@@ -114,7 +114,7 @@ class Session:
             return self._called(name, inputs, watch)
 
     def call_at(self, name: str, addresses: Sequence[int]) -> list[NDArray] | None:
-        """Run a program once on memory, as `ShortRun.at` takes it; None where it has no prepared call: `call` runs it then, or says why not."""
+        """Run a program once on memory, as `ShortRun.at` takes it; None where it has no prepared call: `call` runs it then."""
         found = None if self._closed else self._by_short(name, lambda run: run.at(addresses))
         if found is not None:
             _begin_run()

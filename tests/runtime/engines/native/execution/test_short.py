@@ -30,8 +30,13 @@ def states_program(engine: str) -> Program:
         b.queue(name, "state", VECTOR, key=name)
     for name in ("y", "a_next", "b_next"):
         b.queue(name, "output", VECTOR, source=f"{name}_op")
-    ops = [op("y_op", "add", ["x", "a"], VECTOR), op("a_next_op", "identity", ["b"], VECTOR), op("b_next_op", "identity", ["x"], VECTOR)]
-    b.graph("forward_0", ops, [("y_op", "y"), ("a_next_op", "a_next"), ("b_next_op", "b_next")])
+    steps = [
+        Step("y_op", "tile.map", ("x", "a"), VECTOR, {"fn": "add"}),
+        Step("a_next_op", "tile.map", ("b",), VECTOR, {"fn": "identity"}),
+        Step("b_next_op", "tile.map", ("x",), VECTOR, {"fn": "identity"}),
+    ]
+    types = dict.fromkeys(("x", "a", "b"), VECTOR)
+    b.graph("forward_0", typed_ops(steps, types), [("y_op", "y"), ("a_next_op", "a_next"), ("b_next_op", "b_next")])
     x = Argument("x", "input", "x", (4,), "float32")
     updates = [Argument(name, "state", f"{name}_next", (4,), "float32", updates=name) for name in "ab"]
     b.program("forward", [x], [replace(x, name="y", queue="y", kind="output"), *updates], ["forward_0"])
@@ -53,23 +58,70 @@ def test_states_move_on_as_on_the_reference_engine(rng: np.random.Generator):
     assert all(np.array_equal(value, reference.states()[name]) for name, value in ours.states().items())
 
 
+def summing_program(engine: str) -> Program:
+    """Program `forward` on a state a: y = x + a, a = x * x."""
+    b = Builder()
+    b.queue("x", "input", VECTOR)
+    b.queue("a", "state", VECTOR, key="a")
+    for name in ("y", "a_next"):
+        b.queue(name, "output", VECTOR, source=f"{name}_op")
+    steps = [Step("y_op", "tile.map", ("x", "a"), VECTOR, {"fn": "add"}), Step("a_next_op", "tile.map", ("x", "x"), VECTOR, {"fn": "mul"})]
+    b.graph("forward_0", typed_ops(steps, {"x": VECTOR, "a": VECTOR}), [("y_op", "y"), ("a_next_op", "a_next")])
+    x = Argument("x", "input", "x", (4,), "float32")
+    update = Argument("a", "state", "a_next", (4,), "float32", updates="a")
+    b.program("forward", [x], [replace(x, name="y", queue="y", kind="output"), update], ["forward_0"])
+    tensors = {"a": TensorSource.of_array(np.full(4, 1, np.float32), "Float32")}
+    states = {"a": ManifestVariable("a", (4,), "float32")}
+    return build_program(b.netlist(), Description("sums", "0.1.0", {"format": "Float32"}, {}, states), tensors, engine=engine, threads=2)
+
+
+def rounding_program(engine: str, format: str) -> Program:
+    """Program `forward`: y = x + x, in queues of a format."""
+    narrow = replace(VECTOR, format=format)
+    b = Builder()
+    b.queue("x", "input", narrow)
+    b.queue("y", "output", narrow, source="y_op")
+    b.graph("forward_0", [op("y_op", "add", ["x", "x"], narrow)], [("y_op", "y")])
+    x = Argument("x", "input", "x", (4,), "float32")
+    b.program("forward", [x], [replace(x, name="y", queue="y", kind="output")], ["forward_0"])
+    return build_program(b.netlist(), Description("rounded", "0.1.0", {}), {}, engine=engine, threads=2)
+
+
 @pytest.mark.parametrize(("format", "short"), [("Float16_b", True), ("Float16", False), ("Tf32", False)])
 def test_arrays_are_rounded_to_the_format_of_their_queue(format: str, short: bool, rng: np.random.Generator):
-    narrow = replace(VECTOR, format=format)
-
-    def program(engine: str) -> Program:
-        b = Builder()
-        b.queue("x", "input", narrow)
-        b.queue("y", "output", narrow, source="y_op")
-        b.graph("forward_0", [op("y_op", "add", ["x", "x"], narrow)], [("y_op", "y")])
-        x = Argument("x", "input", "x", (4,), "float32")
-        b.program("forward", [x], [replace(x, name="y", queue="y", kind="output")], ["forward_0"])
-        return build_program(b.netlist(), Description("rounded", "0.1.0", {}), {}, engine=engine, threads=2)
-
-    ours, reference = (Executor(program(engine)) for engine in ("native", "reference"))
+    ours, reference = (Executor(rounding_program(engine, format)) for engine in ("native", "reference"))
     for x in (rng.standard_normal(4, np.float32), np.array([3.4e38, -3.4e38, 1e-40, -0.0], np.float32)):
         assert is_short(ours, {"x": x}) == short
         assert np.array_equal(ours.run({"x": x})["y"], reference.run({"x": x})["y"])
+
+
+def test_runs_on_addresses_give_what_runs_on_arrays_give(rng: np.random.Generator):
+    x = rng.standard_normal(4, np.float32)
+    at, by_name = (Executor(summing_program(engine)).session for engine in ("native", "reference"))
+    for _ in range(4):
+        found = at.call_at("forward", [x.ctypes.data])
+        assert found is not None
+        assert [value.tolist() for value in found] == [value.tolist() for value in by_name.call("forward", {"x": x}).values()]
+    assert at.states()["a"].tolist() == by_name.states()["a"].tolist()
+    ours, reference = negated_and_doubled()
+    for large in rng.standard_normal((3, 200, 300), np.float32):
+        found = ours.session.call_at("forward", [large.ctypes.data])
+        assert found is not None
+        assert all(np.array_equal(a, b) for a, b in zip(found, reference.run({"x": large}).values(), strict=True))
+
+
+def test_runs_on_addresses_are_refused_where_arrays_must_be_converted_or_looked_at():
+    session = Executor(summing_program("native")).session
+    x = np.ones(4, np.float32)
+    assert session.call_at("forward", []) is None
+    assert session.call_at("forward", [x.ctypes.data] * 2) is None
+    assert session.call_at("none", [x.ctypes.data]) is None
+    assert session.call_at("forward", [x.ctypes.data]) is not None
+    narrow = Executor(rounding_program("native", "Float16_b")).session
+    assert narrow.call_at("forward", [x.ctypes.data]) is None
+    assert Executor(summing_program("reference")).session.call_at("forward", [x.ctypes.data]) is None
+    session.close()
+    assert session.call_at("forward", [x.ctypes.data]) is None
 
 
 def test_states_that_are_given_reset_or_updated_by_queues_are_those_of_the_next_run():
