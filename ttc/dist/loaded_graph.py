@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ttc.dialects.core.errors import Error
 from ttc.dist.nesting import torch_dtype
 from ttc.dynamo.draw_texts import draw_of
 from ttc.dynamo.results import ComputedOutput, GivenOutput
+from ttc.dynamo.tensor_runs import TensorRuns
 from ttc.dynamo.threads import share_threads
 from ttc.importers.torch.dtypes import DTYPES
-from ttc.importers.torch.weights import array_of
 from ttc.loading import chosen_engine
 from ttc.options import RunOptions, resolve
 from ttc.runtime.arguments import inputs_of, outputs_of
@@ -39,24 +38,22 @@ class LoadedGraph:
     def __init__(self, archive: StageArchive, graph: StageGraph) -> None:
         self._draws = [draw_of(text) for text in graph.draws]
         self._outputs = [_output(value) for value in graph.outputs]
-        self._inputs = [(port.name, port.position, DTYPES[torch_dtype(port.dtype)]) for port in graph.inputs]
         self._executor: Executor | None = None
         if graph.part is not None:
             share_threads()
             options = resolve(RunOptions, {}, os.environ)
             engine = engine_named(chosen_engine(options), checked_threads(options.threads or torch.get_num_threads()))
             program = checked_program(archive.part(graph.part), engine)
-            _check(graph, program.entry(FORWARD))
+            entry = program.entry(FORWARD)
+            _check(graph, entry)
+            self._runs = TensorRuns(entry, {port.name: port.position for port in graph.inputs}, self._outputs)
             self._executor = Executor(program)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Return the outputs; tensors are fresh, but for those that are among the values.  Raises E08xx."""
         given = (*values, *[draw() for draw in self._draws])
-        arrays: Mapping[str, NDArray[Any]] = {}
-        if self._executor is not None:
-            arrays = self._executor.run({name: array_of(given[i], dtype) for name, i, dtype in self._inputs})
-        made: dict[str, torch.Tensor] = {}
-        return [output.of(given, arrays, made) for output in self._outputs]
+        made = {} if self._executor is None else self._runs.made(self._executor, given)
+        return [output.of(given, made) for output in self._outputs]
 
 
 def _output(value: GraphValue) -> GivenOutput | ComputedOutput:
@@ -68,5 +65,5 @@ def _check(graph: StageGraph, entry: Any) -> None:
     taken = {argument.name: np.dtype(argument.dtype) for argument in inputs_of(entry)}
     given = {result.name for result in outputs_of(entry)}
     wanted = {value.name for value in graph.outputs if value.name is not None}
-    if {port.name for port in graph.inputs} != set(taken) or not wanted <= given:
+    if {port.name: DTYPES[torch_dtype(port.dtype)] for port in graph.inputs} != taken or not wanted <= given:
         raise Error("E0703", "a graph of a stage has other inputs or outputs than its program")

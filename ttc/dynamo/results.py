@@ -33,7 +33,7 @@ class ComputedOutput(NamedTuple):
 class ViewOutput(NamedTuple):
     """An output that shows memory of a value which is computed; its strides and offset are counted in elements."""
 
-    base: ComputedOutput
+    computed: ComputedOutput
     size: tuple[int, ...]
     stride: tuple[int, ...]
     offset: int
@@ -41,8 +41,8 @@ class ViewOutput(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the value that is computed."""
-        return self.base.name
+        return self.computed.name
 
     def of(self, given: Sequence[Any], made: Mapping[str, torch.Tensor]) -> Any:
         """Return the output, given the tensors that a run has computed."""
-        return made[self.base.name].as_strided(self.size, self.stride, self.offset)
+        return made[self.computed.name].as_strided(self.size, self.stride, self.offset)

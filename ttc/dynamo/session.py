@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any
 
-import numpy as np
 import torch
 from torch import fx
 
@@ -17,16 +16,16 @@ from ttc.dialects.core.records import record
 from ttc.dynamo.binding import Binding, BoundParameter, Build
 from ttc.dynamo.results import ComputedOutput, GivenOutput, ViewOutput
 from ttc.dynamo.settings import Settings
-from ttc.dynamo.tensors import tensor_of, unusual_stride
+from ttc.dynamo.tensor_runs import TensorRuns
+from ttc.dynamo.tensors import unusual_stride
 from ttc.dynamo.threads import share_threads
 from ttc.dynamo.view_outputs import shown_bases, with_outputs
 from ttc.importers.torch.graphs import Binding as Placed
 from ttc.importers.torch.graphs import Fixed, GraphOutput, Input, ModelTensor, import_graph, spec_of_tensor
-from ttc.importers.torch.weights import array_of, identity
+from ttc.importers.torch.weights import identity
 from ttc.loading import chosen_engine, exact_of
 from ttc.passes.emit import Package
-from ttc.runtime.arguments import inputs_of, outputs_of
-from ttc.runtime.executor import FORWARD, Executor
+from ttc.runtime.executor import FORWARD
 from ttc.runtime.program import build_program
 
 
@@ -81,56 +80,13 @@ class CompiledGraph:
         self.is_general = not baked
         held = [BoundParameter(p.name, i) for i, p in enumerate(placed) if isinstance(p, ModelTensor)]
         self._binding = Binding(_builder(package, settings), package.tensors, package.description, held, given, baked)
-        entry = self._binding.unbound.entry(FORWARD)
-        inputs = {p.name: _Input.of(p.name, i, p.spec.dtype, given[i]) for i, p in enumerate(placed) if isinstance(p, Input)}
-        self._inputs = [inputs[argument.name] for argument in inputs_of(entry)]
-        strides = {output.name: _stride(output) for output in self._outputs if not isinstance(output, GivenOutput)}
-        self._results = [(result.name, strides[result.name]) for result in outputs_of(entry)]
+        positions = {p.name: i for i, p in enumerate(placed) if isinstance(p, Input)}
+        self._runs = TensorRuns(self._binding.unbound.entry(FORWARD), positions, self._outputs)
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         """Return the outputs; tensors are fresh, but for those that are placeholders.  Raises E08xx, Changed, Outdated."""
-        made = {} if self._binding is None else self._made(self._binding.executor(given), given)
+        made = {} if self._binding is None else self._runs.made(self._binding.executor(given), given)
         return [output.of(given, made) for output in self._outputs]
-
-    def _made(self, executor: Executor, given: Sequence[Any]) -> dict[str, torch.Tensor]:
-        """Return the tensors that a run computes: by addresses of its inputs, which takes least time, where they are laid out as usual."""
-        addresses = [each.address(given[each.position]) for each in self._inputs]
-        arrays = None if None in addresses else executor.session.call_at(FORWARD, cast("list[int]", addresses))
-        if arrays is None:
-            found = executor.run({each.name: array_of(given[each.position], each.array_dtype) for each in self._inputs})
-            arrays = [found[name] for name, _ in self._results]
-        return {name: tensor_of(array, stride) for (name, stride), array in zip(self._results, arrays, strict=True)}
-
-
-class _Input(NamedTuple):
-    """An input of a graph: a placeholder with its type.
-
-    Args:
-        position: of the placeholder.
-        array_dtype: that its arrays have.
-    """
-
-    name: str
-    position: int
-    array_dtype: np.dtype
-    dtype: torch.dtype
-    shape: torch.Size
-
-    @staticmethod
-    def of(name: str, position: int, array_dtype: np.dtype, like: torch.Tensor) -> _Input:
-        return _Input(name, position, array_dtype, like.dtype, like.shape)
-
-    def address(self, tensor: torch.Tensor) -> int | None:
-        """Return where a tensor's elements lie one after the other, as a run reads them; None if they do not."""
-        if tensor.dtype is not self.dtype or tensor.shape != self.shape or not tensor.is_contiguous() or tensor.is_neg():
-            return None
-        address = tensor.data_ptr()
-        return None if address % self.array_dtype.itemsize else address
-
-
-def _stride(output: ComputedOutput | ViewOutput) -> tuple[int, ...] | None:
-    """Return the strides of the tensor that is computed for an output, if they are unusual."""
-    return output.stride if isinstance(output, ComputedOutput) else output.base.stride
 
 
 def _with_views(job: GraphJob) -> tuple[list[GivenOutput | ComputedOutput | ViewOutput], GraphJob]:

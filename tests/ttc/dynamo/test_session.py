@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
 import json, torch, ttc
@@ -35,17 +33,3 @@ def test_a_second_process_makes_no_machine_code(tmp_path: Path) -> None:
     assert (second["kernels_compiled"], second["kernel_cache_misses"]) == (0, 0)
     assert second["kernel_cache_hits"] >= first["kernels_compiled"]
     assert second["loss"] == first["loss"]
-
-
-def test_tensors_that_are_laid_out_otherwise_are_read_as_they_are() -> None:
-    """A compiled graph runs on the memory of its inputs where that is laid out as usual, and on arrays of them where it is not."""
-    graph = torch.compile(lambda a, b: a * 2 + b, backend="ttc", options={"target": "host", "fallback": False}, dynamic=False)
-    base = torch.arange(24.0).reshape(4, 6)
-    other = torch.ones(4, 6)
-    bytes_ = bytearray(4 * 24 + 1)
-    bytes_[1:] = base.numpy().tobytes()
-    misaligned = torch.frombuffer(bytes_, dtype=torch.float32, offset=1, count=24).reshape(4, 6)
-    negative = torch.complex(other, -base).conj().imag
-    for x in (base, base.reshape(6, 4).T, torch.arange(48.0).reshape(4, 12)[:, ::2], misaligned, negative, base.expand(4, 6)):
-        torch.testing.assert_close(graph(x, other), x * 2 + other, rtol=0, atol=0)
-        torch.testing.assert_close(graph(other, x), other * 2 + x, rtol=0, atol=0)
