@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
+from ttc.runtime.engines.native.kernels.amx_block import ROW_BYTES
+from ttc.runtime.engines.native.kernels.amx_pack import TILE_BYTES, step_bytes
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Block, Multiplier, Operands, emit_sums
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
+    from ttc.runtime.engines.native.ir.tiles import Tiles
     from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
@@ -36,10 +40,12 @@ class RecurrentGradientStep(JobKernel):
         terms: source and target slots, see `nn.recurrent_gradient`; of the part of an inner product all have slot 0, for it, as source.
         states: their number.
         outputs: numbers of the sums that are written.
-        multiplied: the first sums, which products multiply, `kept` as they are multiplied where `sums` holds another type; else 0.
+        multiplied: the first sums, which products multiply, `kept` as they are multiplied where that is not in `sums`; else 0.
         inner: whether this is the part of a step from its inner product on.
         multiplier: how left, and the weights in panels, are multiplied.
         span: see `Operands`.
+        in_tiles: whether tiles of AMX multiply bfloat16: the block has the size of two, depth is whole tiles, and there is memory for as
+            many rows of left.
 
     Tasks: (panel, range of row blocks), the latter faster.  Words: `names`; strides of rows are in bytes, depth counts words of 4 bytes, 0
     where there is no later step.  carried[states, rows, columns] of float32 is dense.
@@ -56,6 +62,7 @@ class RecurrentGradientStep(JobKernel):
     inner: bool = False
     multiplier: Multiplier = "f32"
     span: int = SPAN
+    in_tiles: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,7 +74,16 @@ class RecurrentGradientStep(JobKernel):
         return self.block.bytes
 
     def emit_job(self, f: Writer, words: Words) -> None:
-        _Step(f, words, self).tasks()
+        step = _Step(f, words, self)
+        if self.in_tiles:
+            from ttc.runtime.engines.native.ir.tiles import Tiles
+
+            tiles = Tiles(f)
+            tiles.configure()
+            step.tasks(tiles)
+            tiles.release()
+        else:
+            step.tasks(None)
 
 
 class _Step:
@@ -78,7 +94,7 @@ class _Step:
         self.rows, self.columns = words["rows"], words["columns"]
         self.bases = {name: words.pointer(name) for name in _TENSORS}
 
-    def tasks(self) -> None:
+    def tasks(self, tiles: Tiles | None) -> None:
         """Write the loop over tasks, and in each that over blocks of rows."""
         f, words, block = self.f, self.words, self.spec.block
         chunks = words["row_chunks"]
@@ -89,7 +105,9 @@ class _Step:
             with f.loop(first_block, last_block) as number:
                 first, end = shares.span(number)
                 self._fetch(first, end, panel * block.columns)
-                for count in block.counts:
+                if tiles is not None:
+                    self._products_in_tiles(tiles, first, panel)
+                for count in () if tiles is not None else block.counts:
                     with f.when((end - first).equals(count)):
                         self._products(first, count, panel)
                 with f.loop(first, end) as row:
@@ -114,6 +132,23 @@ class _Step:
         weights = f.at(self.bases["weights"], panel * depth * spec.block.columns, "f32")
         operands = Operands(lambda _: rows, weights, f.constant(1, "i64"), depth, span=spec.span)
         emit_sums(f, spec.block, count, operands, spec.multiplier, f.scratch)
+
+    def _products_in_tiles(self, tiles: Tiles, first: Value, panel: Value) -> None:
+        """Sums of products of a tile of rows and a panel, into scratch memory."""
+        f, words = self.f, self.words
+        depth, stride, per_channel = words["depth"] * 2, words["left_row"], step_bytes(1) // DEPTH
+        left, width = f.at(self.bases["left"], first * stride, "i8"), f.constant(ROW_BYTES, "i64")
+        right = f.at(self.bases["weights"], panel * (depth * per_channel + HEADER_BYTES) + HEADER_BYTES, "i8")
+        for half in range(2):
+            tiles.zero(half)
+        with f.loop(0, depth, DEPTH) as channel:
+            tiles.load(2, f.at(left, channel * 2, "i8"), stride)
+            for half in range(2):
+                tiles.load(3 + half, f.at(right, channel * per_channel + half * TILE_BYTES, "i8"), width)
+                tiles.dot(half, 2, 3 + half)
+        for half in range(2):
+            place = f.at(f.scratch, half * self.spec.block.lanes, "f32")
+            tiles.store(half, place, f.constant(self.spec.block.columns * STORAGE_BYTES["f32"], "i64"))
 
     def _row(self, row: Value, start: Value, sums: Value) -> None:
         """The terms of one row, vector by vector."""

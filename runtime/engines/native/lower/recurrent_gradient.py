@@ -13,6 +13,10 @@ from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS, Panels, multiplier_of, packed, span_of, submit_product
 from ttc.runtime.engines.native.jobs.recurrent import MOST_STEPS, cut_step, row_strides
+from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
+from ttc.runtime.engines.native.kernels.amx_block import ROWS
+from ttc.runtime.engines.native.kernels.amx_pack import PANEL
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
 from ttc.runtime.engines.native.kernels.gemm import Gemm
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, narrow_block
 from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
@@ -49,13 +53,17 @@ class _Gradient:
         multiplier: Multiplier = "bf16" if narrow else "f32"
         of_sums, starts = self._result(0), self._result(1)
         block = narrow_block(n.cpu, self.samples, self.size)
-        panels = packed(n, self.r.sliced(0, 0, outer), block, multiplier)
-        inner_panels = packed(n, self.r.sliced(0, outer, inner), block, multiplier) if inner else None
+        in_tiles = narrow and block.columns == PANEL and not outer % DEPTH and not inner % DEPTH
+        in_tiles = in_tiles and block.lanes == ROWS and tile_parts(n, self.r, self.samples, self.size, outer) == 1
+        block = replace(block, rows=ROWS) if in_tiles else block
+        apart = of_sums.storage != multiplier or in_tiles
+        panels = self._panels(0, outer, block, multiplier, in_tiles)
+        inner_panels = self._panels(outer, inner, block, multiplier, in_tiles) if inner else None
         carried = n.temp(self.ends.shape, "f32")
         copy(n, self.ends, carried)
-        apart = of_sums.storage != multiplier
-        held = [n.temp((self.samples, self.r.shape[0]), multiplier) for _ in range(2 if apart else 0)]
-        first, last = self._kernels(block, of_sums.storage, multiplier)
+        memory = -(-self.samples // ROWS) * ROWS, self.r.shape[0]
+        held = [n.temp(memory, multiplier).sliced(0, 0, self.samples) for _ in range(2 if apart else 0)]
+        first, last = (replace(kernel, in_tiles=in_tiles) for kernel in self._kernels(block, of_sums.storage, multiplier, apart))
         left: View | None = None
         for number in range(self.steps):
             t = number if n.attr("reverse", False) else self.steps - 1 - number
@@ -66,14 +74,28 @@ class _Gradient:
                 self._step(last, inner_panels, (kept.sliced(1, outer, inner), carried, target, kept), t)
             left = kept.sliced(1, 0, outer)
         assert left is not None
-        self._starts(panels, left, carried, starts)
+        self._starts(None if in_tiles else panels, left, carried, starts)
 
-    def _kernels(self, block: Block, storage: Storage, multiplier: Multiplier) -> tuple[RecurrentGradientStep, RecurrentGradientStep]:
-        """Return the kernels of a step before its inner product, and from there on.  storage: of the cotangents of sums."""
+    def _panels(self, first: int, rows: int, block: Block, multiplier: Multiplier, in_tiles: bool) -> Panels:
+        """Return so many rows of r, packed as steps multiply them."""
+        part = self.r.sliced(0, first, rows)
+        if not in_tiles:
+            return packed(self.n, part, block, multiplier)
+        from ttc.runtime.engines.native.jobs.amx_products import tile_panels
+
+        return Panels(tile_panels(self.n, part, 1, 1).view, block, rows, self.size)
+
+    def _kernels(
+        self, block: Block, storage: Storage, multiplier: Multiplier, apart: bool
+    ) -> tuple[RecurrentGradientStep, RecurrentGradientStep]:
+        """Return the kernels of a step before its inner product, and from there on.
+
+        storage: of the cotangents of sums.  apart: whether what is multiplied is kept beside them.
+        """
         outer, inner = self.terms[: self.within], tuple((0, target) for _, target in self.terms[self.within :])
         late = tuple(j for j in range(self.sums) if (0, 2 * self.states + j) in inner)
         early = tuple(j for j in range(self.sums) if j not in late)
-        multiplied = 0 if storage == multiplier else self.r.shape[0] // self.size
+        multiplied = self.r.shape[0] // self.size if apart else 0
         types = self.factors.storage, self.dy.storage, storage
         first = RecurrentGradientStep(block, *types, outer, self.states, early, multiplied, False, multiplier, span_of(self.n))
         return first, replace(first, terms=inner, outputs=late, inner=True)
@@ -108,17 +130,23 @@ class _Gradient:
             moved_bytes=panels.element_bytes + sum(x.distinct_bytes for x in (factors, dy, target)),
         )
 
-    def _starts(self, panels: Panels, left: View, carried: View, starts: View) -> None:
-        """Add the jobs of cotangents of the first states."""
+    def _starts(self, panels: Panels | None, left: View, carried: View, starts: View) -> None:
+        """Add the jobs of cotangents of the first states.  panels: of the weights; None: they are multiplied in tiles."""
         n = self.n
         steps = RegionBuilder(["f32", "f32"])
         region = steps.region(steps("add", 0, 1))
-
-        def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
-            return Gemm(block, DenseRows(), region, spread, dimensions, panels.multiplier, span_of(n))
-
         first = n.temp((self.samples, self.size), "f32")
-        submit_product(n, kernel, left, panels, [carried.at(0)], first)
+        if panels is None:
+            from ttc.runtime.engines.native.jobs.amx_products import product_in_tiles
+
+            product_in_tiles(n, left, self.r.sliced(0, 0, self.outer), region, [carried.at(0)], first, 1)
+        else:
+            multiplier = panels.multiplier
+
+            def kernel(block: Block, spread: tuple[bool, ...], dimensions: int) -> Gemm:
+                return Gemm(block, DenseRows(), region, spread, dimensions, multiplier, span_of(n))
+
+            submit_product(n, kernel, left, panels, [carried.at(0)], first)
         for i in range(self.states):
             copy(n, first if i == 0 else carried.at(i), starts.at(i))
 

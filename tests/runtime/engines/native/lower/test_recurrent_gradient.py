@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.runtime.engines.native.graphs import Given, normal, ran
+from tests.runtime.engines.native.graphs import Given, emulated_tiles, normal, ran
+from tests.runtime.engines.native.guarded import Graph, outcomes
+from tests.runtime.engines.native.guarded_cases import graph_of
 from tests.runtime.engines.native.lower.test_attention import rounded
 from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
@@ -44,7 +48,9 @@ def check(
     level: str = "amx",
     format: str = "Float32",
     precision: str = "float32",
+    tiles: bool = False,
 ) -> None:
+    """Compare both results with those of float64.  tiles: of AMX, emulated."""
     terms, states, _ = CELLS[cell]
     steps, samples, size = sizes
     given = operands(cell, *sizes)
@@ -57,7 +63,7 @@ def check(
     expected = kernel("nn.recurrent_gradient")(*(x.astype(np.float64) for x in given), **attrs)
     for i, wanted in enumerate(expected):
         works = [Work("tile.recurrent_gradient", (0, 1, 2, 3), attrs, results), Work("tile.relayout", (4 + i,), {}, (results[i],))]
-        found = ran(works, [Given(x, format) for x in given], level=level, precision=precision)
+        found = ran(works, [Given(x, format) for x in given], level=level, precision=precision, tiles=tiles)
         assert not found.refusals
         assert "RecurrentGradientStep" in found.kernels
         share = 2e-5 if format == "Float32" and precision == "float32" else 3e-2
@@ -87,6 +93,29 @@ def test_narrow_formats(cell: str, precision: str) -> None:
 @pytest.mark.parametrize("format", ["Float32", "Half"])
 def test_products_in_bfloat16_of_wider_cotangents(cell: str, format: str) -> None:
     check(cell, (9, 5, 34), format=format, precision="bfloat16")
+
+
+@pytest.mark.parametrize("format", ["Float32", "Float16_b"])
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("sizes", [(4, 8, 64), (3, 17, 32), (2, 33, 96)])
+def test_steps_in_tiles(cell: str, sizes: tuple[int, int, int], format: str) -> None:
+    check(cell, sizes, format=format, precision="bfloat16", tiles=True, reverse=sizes[0] == 3)
+
+
+@pytest.mark.parametrize("at_end", [True, False], ids=["end", "begin"])
+def test_steps_in_tiles_stay_inside(at_end: bool) -> None:
+    graphs = list[Graph]()
+    for cell, steps, samples, size in (("lstm", 3, 8, 64), ("resetting gru", 2, 17, 32), ("gru", 1, 33, 96)):
+        terms, states, multiplied = CELLS[cell]
+        sources = terms["sources"]
+        assert isinstance(sources, tuple)
+        shapes = [(steps, samples, len(sources) * size), (multiplied * size, size), (steps, samples, size), (states, samples, size)]
+        for format in ("Float32", "Float16_b"):
+            graph = graph_of("recurrent_gradient", shapes, {**terms, "reverse": False}, format, held=(1,), precision="bfloat16")
+            graphs.append(replace(graph, tolerance=0.1))  # errors grow from step to step
+    found = outcomes(graphs, emulated_tiles(), at_end=at_end)
+    assert not [f"{outcome.name}: {outcome.problem}" for outcome in found if outcome.problem]
+    assert all("RecurrentGradientStep" in outcome.kernels for outcome in found)
 
 
 def test_inner_products_of_odd_depth_are_in_float32() -> None:
