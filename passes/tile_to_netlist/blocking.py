@@ -11,7 +11,17 @@ from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
-from ttc.passes.tile_to_netlist.buffers import MAX_INNER, REREADING, WHOLE_ROWS, WITH_INNER, WITH_WEIGHTS, Need, fill, tile_dims
+from ttc.passes.tile_to_netlist.buffers import (
+    MAX_INNER,
+    REREADING,
+    ROWS_ALONE,
+    WHOLE_ROWS,
+    WITH_INNER,
+    WITH_WEIGHTS,
+    Need,
+    fill,
+    tile_dims,
+)
 from ttc.passes.tile_to_netlist.costing import Costs, CostTemplate
 from ttc.passes.tile_to_netlist.layouts import GridLayout, chosen_layouts, divisors, largest_divisor
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
@@ -123,8 +133,8 @@ def find(subject: BlockingSubject, target: Target) -> Blockings:
     refused: list[TooLarge] = []
     fitter = Fitter(subject, target, Costs(target), CostTemplate.of(subject.view))
     fitter.check_inner()
-    wide = subject.view.op in WITH_WEIGHTS
-    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits, wide=wide):
+    wide, rows_alone = subject.view.op in WITH_WEIGHTS, subject.view.op in ROWS_ALONE
+    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits, wide=wide, rows_alone=rows_alone):
         fits = fitter.fit(layout)
         if isinstance(fits, TooLarge):
             refused.append(fits)

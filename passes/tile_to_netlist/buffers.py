@@ -102,6 +102,9 @@ WITH_INNER = WITH_WEIGHTS | {"sparse_matmul"}
 REREADING = frozenset({"depthwise", *(name for name, fact in facts().items() if fact.role in (Role.WINDOW, Role.NORMALIZATION))})
 """Ops that can read an operand several times: once a tap of their window, or once for each statistic of a row and for the result."""
 
+ROWS_ALONE = frozenset({"attention"})
+"""Ops of which a core that has a part of the columns does the work of all of them: scores for any column of the values are those of all."""
+
 
 def fill(need: Need) -> Need:
     """Apply the op's rule; returns the need.  Raises E0302, E0503."""

@@ -47,25 +47,33 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits,
                     yield GridLayout(spread, rows, cols, (slices, share_rows, share_cols))
 
 
-def chosen_layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits, *, wide: bool = False) -> list[GridLayout]:
-    """Return, by number of cores, the squarest of the layouts that leave least to do for a core, if that is less than on fewer cores."""
+def chosen_layouts(
+    dims: tuple[int, int, int], target: Target, limits: PlacementLimits, *, wide: bool = False, rows_alone: bool = False
+) -> list[GridLayout]:
+    """Return, by number of cores, the squarest of the layouts that leave least to do for a core, if that is less than on fewer cores.
+
+    wide: as `layouts` has it.  rows_alone: whether a core that has a part of the columns does the work of all of them.
+    """
+
+    def work(layout: GridLayout) -> int:
+        slices, rows, cols = layout.share
+        return slices * rows * (dims[2] if rows_alone else cols)
+
+    def order(layout: GridLayout) -> tuple[int, int, float, int]:
+        _, rows, cols = layout.share
+        return work(layout), prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
+
     by_cores: dict[int, list[GridLayout]] = {}
     for layout in layouts(dims, target, limits, wide=wide):
         by_cores.setdefault(layout.rows * layout.cols, []).append(layout)
     found: list[GridLayout] = []
     least: float = inf
     for _, alike in sorted(by_cores.items()):
-        best = sorted(alike, key=_work_of)[: limits.layouts]
-        kept = [layout for layout in best if prod(layout.share) < least * WORTH] or (best if limits.thorough else [])
+        best = sorted(alike, key=order)[: limits.layouts]
+        kept = [layout for layout in best if work(layout) < least * WORTH] or (best if limits.thorough else [])
         found.extend(kept)
-        least = min([least, *(prod(layout.share) for layout in kept)])
+        least = min([least, *map(work, kept)])
     return found
-
-
-def _work_of(layout: GridLayout) -> tuple[int, float, int]:
-    """Return tiles of a core, how far its share is from a square, and rows of the grid."""
-    _, rows, cols = layout.share
-    return prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
 
 
 def _spreads(dims: tuple[int, int, int], target: Target, wide: bool) -> Iterator[tuple[tuple[int, int], tuple[int, int, int]]]:

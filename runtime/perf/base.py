@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from ttc.dialects.core.numerics import FIDELITIES
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType
+from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
 
 PHASES = {name: phases for phases, name in enumerate(FIDELITIES, 1)}
 """The passes of the multiplier at each fidelity."""
+DST_TILES = 8
+"""Tiles of 16-bit values that half of the destination register holds, on all architectures."""
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,8 @@ class Share:
 
 INNER = 8
 """The tiles of K that a product usually holds in L1 at a time."""
+
+
+def dst_tiles(format_: str) -> int:
+    """Return tiles in a format that a core computes at a time: those of 32 bits take the place of two."""
+    return DST_TILES // 2 if format_ in WIDE_ACCUMULATE else DST_TILES

@@ -15,7 +15,7 @@ from ttc.dialects.core.rule_tables import RuleTable
 from ttc.dialects.tile.facts import Role, fact_of, has_role
 from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.dialects.tile.facts.steps import CompositeStep, taken
-from ttc.runtime.perf.base import OpView, Share
+from ttc.runtime.perf.base import OpView, Share, dst_tiles
 from ttc.runtime.perf.functions import primitives
 from ttc.runtime.perf.work import CoreWork
 
@@ -170,9 +170,16 @@ def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
 
 @WORKS.rule("attention")
 def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
-    """Return the work of scores, softmax over them, and the weighted sum of values."""
+    """Return the work of scores, softmax over them, and the weighted sum of values.
+
+    Scores fill the destination register, of one row or, where that has few, of several; the block of the result has nothing to do with it.
+    Source: tt-metal, ttnn/cpp/ttnn/operations/transformer/sdpa (`qk_out_subblock_w`, `qk_out_subblock_h`).
+    """
     depth, keys = -(-view.operand(0).shape[-1] // 32), -(-view.operand(1).shape[-2] // 32)
-    scores = Share(share.t, share.rows, keys, (1, _divisor(keys, share.ublock[0] * share.ublock[1])))
+    limit = dst_tiles(view.intermediate)
+    across = _divisor(keys, limit)
+    down = _divisor(share.rows, limit // across) if across == keys else 1
+    scores = Share(share.t, share.rows, keys, (down, across))
     weights = Share(share.t, share.rows, share.cols, share.ublock, share.reread)
     query, key, value = (view.operand(i).format for i in range(3))
     found = [_work(view, scores, "matmul", inputs=(query, key), inner=scores.k_blocks(depth), output=view.intermediate, local=True)]

@@ -76,3 +76,11 @@ def test_divisors_of_large_numbers_take_no_time() -> None:
     assert divisors(12) == (12, 6, 4, 3, 2, 1)
     assert len(divisors(1 << 40)) == 41
     assert largest_divisor(1 << 40, 1000) == 512
+
+
+def test_columns_stay_together_where_a_core_does_the_work_of_all() -> None:
+    """8 heads of 6 tile rows, 2 tiles wide, as attention has them: a row of a head for each of 48 cores, and no half of two rows."""
+    found = chosen_layouts((8, 6, 2), FUSED, PlacementLimits(), rows_alone=True)
+    assert [layout.share for layout in found if layout.rows * layout.cols == 48] == [(1, 1, 2)]
+    assert all(layout.share[2] == 2 for layout in found)
+    assert (1, 2, 1) in [layout.share for layout in chosen_layouts((8, 6, 2), FUSED, PlacementLimits())]

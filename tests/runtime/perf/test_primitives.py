@@ -1,13 +1,15 @@
 """The primitives of tile ops, and what ops cost by them."""
 
+import dataclasses
 import math
 
 import pytest
 
+from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.tile.base import ops as tile_ops
 from ttc.dialects.tile.facts import facts
-from ttc.runtime.perf.base import OpView, Share
+from ttc.runtime.perf.base import DST_TILES, OpView, Share
 from ttc.runtime.perf.core import core_cycles
 from ttc.runtime.perf.cycles import cycles, share_cycles
 from ttc.runtime.perf.functions import ENGINE, FUNCTIONS, primitives
@@ -143,3 +145,22 @@ def test_sums_of_a_selection_cost_its_terms() -> None:
     assert one is not None
     assert nine is not None
     assert nine[2] == 9 * one[2]
+
+
+def test_scores_fill_the_destination_register() -> None:
+    """Half as many rows take half the time, though the block of the result has half the tiles; 32-bit values take the place of two."""
+    heads = tensor(8, 192, 64)
+    attention = view("attention", heads, heads, tensor(8, 384, 64), tensor(8, 384, 64))
+    scores = [works_of(attention, share)[0] for share in (Share(1, 1, 2, (1, 2)), Share(1, 2, 2, (2, 2)))]
+    assert [work.ublock for work in scores] == [(1, 6), (1, 6)]
+    one, two = (cycles(attention, share, ARCH) for share in (Share(1, 1, 2, (1, 2)), Share(1, 2, 2, (2, 2))))
+    assert two / 2 == pytest.approx(one, rel=0.1)
+    wide = works_of(dataclasses.replace(attention, intermediate="Float32"), Share(1, 2, 2, (2, 2)))[0]
+    assert wide.ublock == (1, 4)
+    short = view("attention", heads, heads, tensor(8, 64, 64), tensor(8, 64, 64))
+    assert works_of(short, Share(1, 4, 2, (4, 2)))[0].ublock == (4, 2)
+
+
+def test_all_architectures_have_the_same_destination_register() -> None:
+    for name in ("n150", "p150", "e150"):
+        assert load_target(name).dst_tiles == DST_TILES
