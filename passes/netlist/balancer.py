@@ -59,8 +59,8 @@ class Balancer:
         pattern = graph if shares is None else shares.pattern
         limits = {i: self.overrides.limits(op) for i, op in enumerate(pattern.ops)} if self.overrides.rules else {}
         queues = queues_of(self.unit.module)
-        reads = ReadTable()
-        trials = [Trial(self.unit, pattern, pattern.ops, queues, limits, loads, reads=reads) for loads in self.loadings(graph)]
+        reads, steps = ReadTable(), {} if shares is None else shares.steps
+        trials = [Trial(self.unit, pattern, pattern.ops, queues, limits, loads, steps, reads=reads) for loads in self.loadings(graph)]
         found = [self.solved(builder, pattern, trial) for trial in trials for builder in self.builders]
         problem, epochs = min(found, key=lambda solution: sum(epoch.cycles for epoch in solution[1]))
         if problem.loads:

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.locations import CHIP, marked_chip, source_names, where
+from ttc.dialects.core.machines.ways import ways_from
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, QueueOp, ReceiveOp, WriteOp, graphs_of, queues_of
 from ttc.passes.base import Unit
@@ -30,12 +31,14 @@ class ChipShares:
     """The ops of a graph by the chip that they run on.
 
     pattern: the ops of the first chip as a graph of their own, in which results of other chips are those of its own ops that are alike.
+    steps: for a pair of such ops, the writer's name and the reader's, the most steps to a chip whose result the reader takes.
     """
 
     unit: Unit
     graph: GraphOp
     shares: dict[int, dict[Key, NetlistOp]] = field(default_factory=dict)
     keys: dict[NetlistOp, Key] = field(default_factory=dict)
+    steps: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts: Counter[tuple[int, tuple[str, ...]]] = Counter()
@@ -66,6 +69,8 @@ class ChipShares:
         mine: dict[SSAValue, SSAValue] = {}
         for op in self.first.values():
             operands = {value: self.own(value, values, mine) for value in op.operands}
+            for value in op.operands:
+                self.count_steps(value, op)
             copy = op.clone(dict(operands))
             pattern.add(copy)
             mine[op.result] = copy.result
@@ -80,6 +85,17 @@ class ChipShares:
         if not isinstance(owner, NetlistOp):
             return reads[value]
         return mine[self.first[self.keys[owner]].result]
+
+    def count_steps(self, value: SSAValue, reader: NetlistOp) -> None:
+        """Note how far the chip that computes a value is from the chip of an op that reads it."""
+        owner = value.owner
+        if not isinstance(owner, NetlistOp):
+            return
+        here, there = (marked_chip(op.location) or 0 for op in (reader, owner))
+        way = ways_from(self.unit.target.links, there).get(here, ())
+        if here != there:
+            pair = self.first[self.keys[owner]].sym, reader.sym
+            self.steps[pair] = max(self.steps.get(pair, 0), len(way), 1)
 
     @property
     def lists(self) -> list[list[NetlistOp | None]]:

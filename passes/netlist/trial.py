@@ -24,6 +24,7 @@ from ttc.passes.tile_to_netlist.following import timing_of
 from ttc.passes.tile_to_netlist.forks import ForkMember, buffered, enlarge, held, waits
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.turns import Turn
+from ttc.runtime.perf.clock import begins_of
 from ttc.runtime.perf.epoch import GRANULES, EpochCost, epoch_cost
 from ttc.runtime.perf.op import work_key
 from ttc.runtime.perf.ports import has_ways
@@ -47,6 +48,7 @@ class Trial:
         given: queues by name.
         limits: what the user asks of ops, by number.
         loads: whether cores load weights before a single microbatch.
+        steps: from chip to chip on which results pass where chips share the ops, by the names of writer and reader.
     """
 
     unit: Unit
@@ -55,6 +57,7 @@ class Trial:
     given: dict[str, QueueOp]
     limits: Mapping[int, PlacementLimits] = field(default_factory=dict)
     loads: bool = False
+    steps: Mapping[tuple[str, str], int] = field(default_factory=dict)
     plain: list[Op] = field(default_factory=list)
     queues: dict[str, Queue] = field(default_factory=dict)
     writes: dict[str, list[str]] = field(default_factory=dict)
@@ -129,7 +132,7 @@ class Trial:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
             figures = (cost.fill, cost.interval, cores, cost.prologue, max(cost.channel, cost.links))
-            cycles = float(turn.time(*figures)) if cost.jam is None else inf
+            cycles = float(turn.time(*figures, lead_of(ops, cost))) if cost.jam is None else inf
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
@@ -228,9 +231,15 @@ class Trial:
         graph = Graph("trial", 0, self.graph.input_count, tuple(ops), tuple(writes))
         netlist = Netlist(self.machine, queues, {"trial": graph})
         routed = self.unit.target.kernels == "fused" and has_ways(self.unit.target)
-        return epoch_cost(
-            [graph], Traffic(netlist, reads=self.reads, routed=routed, loads=self.loads), rates_of(self.unit.target), self.unit.target.arch
-        )
+        traffic = Traffic(netlist, reads=self.reads, routed=routed, loads=self.loads, steps=self.steps)
+        return epoch_cost([graph], traffic, rates_of(self.unit.target), self.unit.target.arch)
+
+
+def lead_of(ops: Sequence[Op], cost: EpochCost) -> float:
+    """Return cycles from the start of an epoch in which its ops need nothing that epochs before it compute: weights alone come then."""
+    outside = [number for number, op in enumerate(ops) if any(name.endswith(">") for name in op.inputs)]
+    begins = begins_of(cost)
+    return min((begins[number] for number in outside), default=0.0)
 
 
 def written(queue: Queue, op: Op, channels: int, first: int) -> Queue:

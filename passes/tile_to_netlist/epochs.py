@@ -22,7 +22,9 @@ __all__ = ["EFFORTS", "Effort", "EpochRange", "Judge", "Placed", "PackingVerdict
 SHOWN = 4
 """The number of first epochs by whose places cuts into epochs that are alike are compared."""
 KEPT = 2
-"""The number of such cuts, for each number of layers, of which all epochs get places."""
+"""The number of such cuts of several microbatches, for each number of layers, of which all epochs get places."""
+FEWER = 3
+"""By how much fewer cuts into epochs that are alike are tried for a single microbatch, which is worth less."""
 AT_ONCE = 64
 """The number of ops for which the epochs that begin with them are estimated together."""
 
@@ -65,7 +67,7 @@ def cut(problem: Problem, effort: Effort, judge: Judge | None = None, review: Re
     found = [in_time(search.problem, search.run()) for search in searches]
     for alike in searches[0].repeated():
         alike.sort(key=lambda epochs: shown(problem, epochs))
-        found += [in_time(problem, epochs) for epochs in alike[:KEPT]]
+        found += [in_time(problem, epochs) for epochs in alike[: KEPT if problem.input_count > 1 else 1]]
     shortest = min(found, key=total_of)
     return (searches[0].moved(shortest, review) if review is not None else None) or shortest
 
@@ -153,6 +155,7 @@ class _Search:
     def run(self) -> list[EpochRange]:
         """Return the epochs of the best cuts that were found."""
         best: tuple[float, list[EpochRange]] = inf, []
+        self.survey()
         for _ in range(self.effort.rounds):
             path = self.path()
             new = [window for window in path or () if window not in self.exact]
@@ -166,9 +169,27 @@ class _Search:
                 break
         return best[1] or self.from_settled()
 
+    def survey(self) -> None:
+        """Pack every epoch of at most one period's ops, where ops repeat and chips take epochs in turn.
+
+        Estimates tell little of epochs that are short, and whose ops have few candidates: cuts within a layer are compared when packed.
+        """
+        wanted = self.judge is not None and self.effort.repeats and self.problem.turns > 1
+        period = period_of([node.kind for node in self.problem.nodes]) if wanted else None
+        if period is None:
+            return
+        middle = (len(self.problem.nodes) - period) // 2
+        order = [*range(middle, middle + period), *range(middle), *range(middle + period, len(self.problem.nodes))]
+        for place, begin in enumerate(order):
+            for size in range(1, min(period, len(self.times[begin])) + 1):
+                window = begin, begin + size
+                if self.times[begin][size - 1] < inf and (place < period or self.key(*window) in self.settled):
+                    self.settle(window)
+
     def repeated(self) -> Iterator[list[list[EpochRange]]]:
-        """Yield for each number of periods the best cuts into epochs that are alike, if ops repeat and microbatches stream."""
-        wanted = self.effort.repeats if self.judge is not None and self.problem.input_count > 1 and self.problem.turns == 1 else 0
+        """Yield for each number of periods the best cuts into epochs that are alike, if ops repeat; fewer cuts of a single microbatch."""
+        wanted = self.effort.repeats if self.judge is not None and self.problem.turns == 1 else 0
+        wanted = wanted if self.problem.input_count > 1 else wanted // FEWER
         period = period_of([node.kind for node in self.problem.nodes]) if wanted else None
         for cuts in repeating(self.times, period, wanted) if period is not None else ():
             for window in (window for windows in cuts for window in windows if window not in self.exact):

@@ -224,8 +224,9 @@ def entry_of(epoch: EpochCost, number: int) -> float:
 
 
 def share_of(epoch: EpochCost) -> float:
-    """Return the part of the ways from DRAM that an epoch takes."""
-    return min(max(epoch.channel, epoch.links) / max(epoch.interval, 1.0), 1.0 - LEAST_LEFT)
+    """Return the part of the ways from DRAM that an epoch takes while it runs."""
+    ran, taken = epoch.cycles - epoch.prologue, max(epoch.channel, epoch.links) * epoch.input_count
+    return min(taken / max(ran, 1.0), 1.0 - LEAST_LEFT)
 
 
 def cores_of(op: OpCost) -> Iterable[Core]:

@@ -248,7 +248,9 @@ class _Builder:
     def pass_on(self, source: int, index: int, entry: OpInput, graph: Graph) -> None:
         """Join two ops of the epoch.  Between chips each step takes its time, in which a microbatch may be on its way."""
         producer, home = self.pairs[source]
-        delay = self.rates.eth_hop * len(self.traffic.way(home.chip, graph.chip))
+        reader = self.pairs[index][0].name
+        steps = len(self.traffic.way(home.chip, graph.chip)) or self.traffic.steps.get((producer.name, reader), 0)
+        delay = self.rates.eth_hop * steps
         self.join(source, index, entry.capacity + _out_capacity(producer) + bool(delay), producer, delay)
 
     def edge(self, name: str, stream: Stream, resource: int, chip: int) -> int:

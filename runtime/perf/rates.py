@@ -69,6 +69,11 @@ class Rates:
         """Return cycles of all ways from DRAM that programs of so many cores take."""
         return cores * self.program_bytes / (self.dram_channels * self.dram_channel)
 
+    @property
+    def own_part(self) -> float:
+        """The part of a program that is a core's own: the kernels are the same for all cores of an op."""
+        return 1.0 - self.kernel_bytes / self.program_bytes
+
     def switch_of(self, cores: int) -> float:
         """Return cycles from the end of an epoch to the first packet of the next if so many cores load programs, and nothing else runs."""
         return max(self.program_cycles(cores), self.program_bytes / self.absorb_core) + self.start_cycles

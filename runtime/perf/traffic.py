@@ -61,6 +61,7 @@ class Traffic:
         reads: what ops read, which several netlists of the same works may share.
         routed: whether weights are going to be loaded through ports that are chosen when ops have their places.
         loads: whether they are going to be loaded so for a single microbatch, too.
+        steps: from chip to chip between ops of one chip that stand for those of several, by the names of writer and reader.
     """
 
     netlist: Netlist
@@ -68,6 +69,7 @@ class Traffic:
     reads: ReadTable = field(default_factory=ReadTable, repr=False, compare=False)
     routed: bool = False
     loads: bool = False
+    steps: Mapping[tuple[str, str], int] = field(default_factory=dict, repr=False, compare=False)
     _links: dict[int, dict[int, int]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _ways: dict[int, dict[int, tuple[Link, ...]]] = field(default_factory=dict, init=False, repr=False, compare=False)
     _inputs: dict[str, list[OpInput]] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -68,6 +68,7 @@ def test_the_pattern_is_one_chip_alone() -> None:
     first, second = shares.pattern.ops
     assert (first.sym, second.sym, second.operands[0]) == ("a", "d", first.result)
     assert [[None if op is None else op.sym for op in ops] for ops in shares.lists] == [["a", "d"], ["b", "c"]]
+    assert shares.steps == {("a", "d"): 1}
 
 
 @pytest.mark.parametrize(("sizes", "epochs"), [((2,), [(0, 0), (1, 0)]), ((1, 1), [(0, 0), (1, 0), (0, 1), (1, 1)])])

@@ -12,9 +12,10 @@ from tests.passes.netlist.chains import chain, residual
 from ttc.dialects.netlist.model import Grid
 from ttc.dialects.netlist.ops import graphs_of, queues_of
 from ttc.passes.netlist.nodes import ProblemBuilder
-from ttc.passes.netlist.trial import Trial
+from ttc.passes.netlist.trial import Trial, lead_of
 from ttc.passes.tile_to_netlist.epochs import EpochRange, Placed
 from ttc.passes.tile_to_netlist.turns import Turn
+from ttc.runtime.perf.clock import begins_of
 from ttc.runtime.perf.rates import rates_of
 
 
@@ -51,6 +52,25 @@ def test_an_epoch_takes_its_switch_its_fill_and_its_intervals() -> None:
     assert timing is not None
     assert timing.begins[0] == 0.0 < timing.begins[1]
     assert timing.ends[0] < timing.ends[1] < timing.cycles  # the last result has yet to be written
+
+
+def test_results_of_other_chips_take_their_steps() -> None:
+    trial, placed = on_trial(chain(2, 64, 1))
+    ops = trial.placed_ops(0, placed)
+    apart = replace(trial, steps={("m0", "m1"): 3}, costs={})
+    hop = rates_of(trial.unit.target).eth_hop
+    assert apart.cost(0, ops).fill == pytest.approx(trial.cost(0, ops).fill + 3 * hop)
+
+
+def test_weights_come_before_the_results_of_other_epochs() -> None:
+    """An epoch whose second op alone reads another epoch needs nothing of that until it begins."""
+    trial, placed = on_trial(chain(3, 64, 1))
+    ops = trial.placed_ops(1, placed[1:])
+    cost = trial.cost(1, ops)
+    assert lead_of(ops, cost) == begins_of(cost)[0]
+    inner = [replace(ops[0], inputs=("w", "w")), replace(ops[1], inputs=("m0>", "w"))]
+    assert lead_of(inner, cost) == begins_of(cost)[1] > 0
+    assert lead_of(trial.placed_ops(0, placed), trial.cost(0, trial.placed_ops(0, placed))) == 0.0
 
 
 def test_a_join_gets_room_for_what_waits() -> None:

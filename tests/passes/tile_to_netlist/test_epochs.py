@@ -107,6 +107,23 @@ def test_cuts_into_epochs_that_are_alike_are_tried_where_ops_repeat() -> None:
     assert sum(e.cycles for e in cut(problem, replace(hasty, repeats=0), judge)) >= 1e9
 
 
+def test_chips_in_turn_compare_the_cuts_of_a_layer_when_packed() -> None:
+    """Two epochs a layer are cheap, as only packing shows; what is known of one layer's cuts holds for the others."""
+    layer = [even(1000 + 10 * i, 2) for i in range(5)]
+    made = made_chain(layer * 6, small(4, 4), 1)
+    problem = replace(made, nodes=[replace(node, kind=i % 5) for i, node in enumerate(made.nodes)], turns=2)
+    asked: list[tuple[int, int]] = []
+
+    def judge(turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+        asked.append((begin, len(placed)))
+        return PackingVerdict(tuple(placed), 100.0 if (begin % 5, len(placed)) in ((0, 2), (2, 3)) else 1e9)
+
+    hasty = replace(EFFORTS[1], rounds=1)
+    assert [e.begin for e in cut(problem, hasty, judge)] == [i for first in range(0, 30, 5) for i in (first, first + 2)]
+    assert len(asked) < 2 * 25
+    assert sum(e.cycles for e in cut(problem, replace(hasty, repeats=0), judge)) >= 1e9
+
+
 def test_an_op_that_finds_no_place() -> None:
     with pytest.raises(Error, match="finds no place on the 2 x 2 cores") as caught:
         cut(made_chain([found(candidate(3, 1, 10))], small(), 1), EFFORTS[1])

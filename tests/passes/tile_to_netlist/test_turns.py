@@ -75,7 +75,7 @@ def test_chips_in_turn_hide_what_the_others_compute_meanwhile() -> None:
 def test_what_loads_ahead_is_hidden() -> None:
     """Cores go on after their start alone; an epoch is no shorter than what loads beside it."""
     middle, held = replace(MIDDLE, rates=AHEAD), 300_000.0
-    programs = CORES * AHEAD.program_cycles(1)
+    programs = CORES * AHEAD.program_cycles(1) * AHEAD.own_part
     assert time(middle) == pytest.approx(8 * INTERVAL + AHEAD.start_cycles)
     assert time(middle, held=held) == pytest.approx(programs + held)
     assert time(replace(middle, overlap=0.0), held=held) == pytest.approx(BODY + AHEAD.start_cycles + programs + held)
@@ -85,10 +85,37 @@ def test_what_loads_ahead_is_hidden() -> None:
 def test_the_first_ops_begin_while_the_others_load() -> None:
     """In turn all is loaded when the last op, which begins an interval before the end of the fill, is due."""
     first = replace(MIDDLE, rates=AHEAD, first=True)
-    one, programs = AHEAD.program_bytes / AHEAD.absorb_core, CORES * AHEAD.program_cycles(1)
+    one, programs = AHEAD.program_bytes / AHEAD.absorb_core, CORES * AHEAD.program_cycles(1) * AHEAD.own_part
     assert time(first) == pytest.approx(one + 8 * INTERVAL + 2 * AHEAD.start_cycles)
     entry = programs + 100_000.0 - (FILL - INTERVAL)
     assert time(replace(first, last=True), held=100_000.0) == pytest.approx(entry + AHEAD.start_cycles + BODY)
+
+
+def test_loads_have_what_an_epoch_leaves_of_dram_while_it_runs() -> None:
+    """A single microbatch that reads for a third of its way leaves two thirds, however long its slowest op takes."""
+    one = replace(MIDDLE, rates=AHEAD, input_count=1)
+    programs = CORES * AHEAD.program_cycles(1) * AHEAD.own_part
+    found = one.time(FILL, INTERVAL, CORES, 100_000.0, FILL / 3)
+    assert float(found) == pytest.approx((programs + 100_000) * 1.5)
+
+
+def test_weights_are_read_before_results_are_there() -> None:
+    """The part of an epoch that reads weights alone passes beside the one before, as far as epochs overlap."""
+    one, lead = replace(MIDDLE, rates=AHEAD, input_count=1), 20_000.0
+    whole, part = (float(one.time(FILL, INTERVAL, 8, 0.0, 0.0, lead=n)) for n in (0.0, lead))
+    assert (whole, part) == (FILL, FILL - lead)
+    assert float(replace(one, last=True).time(FILL, INTERVAL, 8, 0.0, 0.0, lead=lead)) == FILL - lead
+    alone = replace(one, overlap=0.0)
+    assert float(alone.time(FILL, INTERVAL, 8, 0.0, 0.0, lead=lead)) == float(alone.time(FILL, INTERVAL, 8, 0.0, 0.0))
+
+
+def test_chips_in_turn_load_ahead() -> None:
+    """Each has twice the time for an epoch with what it loads; weights are read before results are there."""
+    two, hop = replace(MIDDLE, rates=AHEAD, input_count=1, turns=2), AHEAD.eth_hop
+    assert float(two.time(FILL, INTERVAL, 8, 0.0, 0.0, lead=20_000.0)) == pytest.approx(FILL - 20_000 + hop)
+    assert float(two.time(FILL, INTERVAL, 8, 0.0, 0.0, lead=50_000.0)) == pytest.approx((FILL + AHEAD.start_cycles) / 2 + hop)
+    programs = CORES * AHEAD.program_cycles(1) * AHEAD.own_part
+    assert float(two.time(FILL, INTERVAL, CORES, 0.0, 150_000.0)) == pytest.approx((programs + 150_000) / 2 + hop)
 
 
 def test_arrays() -> None:

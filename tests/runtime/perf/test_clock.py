@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor, with_kernels
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Program
-from ttc.runtime.perf.clock import Clock, ends_of, paced_ends
+from ttc.runtime.perf.clock import Clock, ends_of, paced_ends, share_of
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import RunCost, run_cost
 from ttc.runtime.perf.traffic import Traffic
@@ -61,6 +61,19 @@ def test_ops_that_take_a_microbatch_with_every_interval_end_later_and_the_epoch_
     assert paced[0] == pytest.approx(epoch.begins[0] - epoch.prologue + others + epoch.ops[0].total)
     assert soon[0] < paced[0] < epoch.cycles - epoch.prologue
     assert paced[1] == pytest.approx(epoch.cycles - epoch.prologue, rel=0.01)
+
+
+def test_an_epoch_takes_of_dram_what_it_moves_while_it_runs() -> None:
+    """One microbatch takes the ways for a part of its run, many for a part of each interval."""
+    (one,), (many,) = (run_cost(of_count(count)).epochs for count in (1, 64))
+    assert share_of(one) == pytest.approx(max(one.channel, one.links) / (one.cycles - one.prologue))
+    assert share_of(one) < share_of(many) <= max(many.channel, many.links) / many.interval
+
+
+def of_count(count: int) -> Netlist:
+    """x -> a -> y, so many microbatches."""
+    x = tensor(8, 8)
+    return netlist_of((queue("x", x, (0, 1)), queue("y", x, (2,), "output")), (relu("a", "x", x, PAIR[0]),), (("a", "y"),), count)
 
 
 def test_memory_that_others_read_is_not_written_over() -> None:
