@@ -132,7 +132,7 @@ class Trial:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
             figures = (cost.fill, cost.interval, cores, cost.prologue, max(cost.channel, cost.links))
-            cycles = float(turn.time(*figures, lead_of(ops, cost))) if cost.jam is None else inf
+            cycles = float(turn.time(*figures, lead_of(ops, cost))) + self.crossing(ops) if cost.jam is None else inf
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
@@ -142,6 +142,11 @@ class Trial:
             if not waiting or short:
                 break
         return best
+
+    def crossing(self, ops: Sequence[Op]) -> float:
+        """Return cycles that results of epochs before take from chip to chip, where chips share the ops."""
+        steps = (self.steps.get((name.removesuffix(">"), op.name), 0) for op in ops for name in op.inputs if name.endswith(">"))
+        return rates_of(self.unit.target).eth_hop * max(steps, default=0)
 
     def roomy(self, number: int, member: ForkMember, entry: Placed) -> ForkMember:
         """Return an op of an epoch with room for as many microbatches as a rule asks for. Raises E0504 if L1 is too small for it."""

@@ -60,6 +60,8 @@ def test_results_of_other_chips_take_their_steps() -> None:
     apart = replace(trial, steps={("m0", "m1"): 3}, costs={})
     hop = rates_of(trial.unit.target).eth_hop
     assert apart.cost(0, ops).fill == pytest.approx(trial.cost(0, ops).fill + 3 * hop)
+    assert apart.crossing(ops) == 0.0  # both are in the epoch
+    assert apart.crossing(trial.placed_ops(1, placed[1:])) == 3 * hop
 
 
 def test_weights_come_before_the_results_of_other_epochs() -> None:
