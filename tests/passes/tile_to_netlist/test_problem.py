@@ -54,7 +54,13 @@ def test_one_microbatch_does_not_wait_for_weights() -> None:
     switch, step = diamond().rates.switch_of(1), 30_000 + diamond().rates.microbatch_cycles
     assert one == switch + 30_000
     rates = diamond().rates
-    assert two == rates.start_cycles + max(load + rates.program_cycles(1) * rates.own_part, rates.program_bytes / rates.absorb_core) + 30_000 + step
+    assert (
+        two
+        == rates.start_cycles
+        + max(load + rates.program_cycles(1) * rates.own_part, rates.program_bytes / rates.absorb_core)
+        + 30_000
+        + step
+    )
 
 
 def test_weights_that_are_held_come_at_the_rate_of_dram_where_ports_are_chosen() -> None:
