@@ -89,7 +89,7 @@ def rates_of(target: Target) -> Rates:
     """Return the rates of a target with cores.  Raises E0101 for one without."""
     if target.grid is None or not target.noc_packets:
         raise Error("E0101", f"target {target.name} has no cores whose time could be estimated")
-    table = _table(target.arch)
+    table = _table(target.arch, target.kernels)
     known = {field.name for field in fields(Rates)}
     channel = min(target.dram_bytes_per_cycle, max(target.dram_ports, 1) * table["inject_dram"])
     return Rates(
@@ -124,8 +124,8 @@ def machine(chip: Chip) -> Target:
 
 
 @cache
-def _table(arch: str) -> dict[str, Any]:
-    """Figures of an architecture; those of wormhole_b0 where it has none of its own."""
+def _table(arch: str, kernels: str) -> dict[str, Any]:
+    """Figures of an architecture and a kind of kernels; those of wormhole_b0, and of kernels `buda`, where it has none of its own."""
     text = (resources.files("ttc.runtime.perf") / "data" / "movement.toml").read_text(encoding="utf-8")
     table: dict[str, Any] = tomllib.loads(text)
-    return {**table["wormhole_b0"], **table.get(arch, {})}
+    return {**table["wormhole_b0"], **table.get(arch, {}), **table.get(kernels, {})}

@@ -26,6 +26,14 @@ def test_a_channel_sends_what_its_nodes_can() -> None:
     assert rates_of(replace(n150, dram_ports=1)).dram_channel == 23.2
 
 
+def test_programs_of_fused_kernels_have_no_overlay() -> None:
+    for name in ("n150", "p150", "e150"):
+        fused, buda = (rates_of(replace(load_target(name), kernels=kernels)) for kernels in ("fused", "buda"))
+        assert (fused.program_bytes, buda.program_bytes) == (69 << 10, 120 << 10)
+        assert fused.program_bytes - 4 * 1024 == fused.kernel_bytes > buda.kernel_bytes
+        assert replace(fused, program_bytes=0, kernel_bytes=0, ahead=False) == replace(buda, program_bytes=0, kernel_bytes=0)
+
+
 def test_the_host_has_none() -> None:
     with pytest.raises(Error) as raised:
         rates_of(load_target("host"))

@@ -18,6 +18,7 @@ from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import run_cost
 
 N150 = rates_of(load_target("n150"))
+BUDA = rates_of(replace(load_target("n150"), kernels="buda"))
 NETLISTS = Path(__file__).resolve().parents[2] / "data" / "netlists" / "valid"
 Pipeline = Callable[[int], Netlist]
 
@@ -29,7 +30,7 @@ def with_program(net: Netlist, *instructions: Instruction) -> Netlist:
 def test_one_epoch(pipeline: Pipeline) -> None:
     found = run_cost(with_kernels(pipeline(10), "buda"))
     (epoch,) = found.epochs
-    switch = N150.switch_of(sum(op.cores for op in epoch.ops))
+    switch = BUDA.switch_of(sum(op.cores for op in epoch.ops))
     assert found.device_cycles == pytest.approx(epoch.cycles + switch)
     assert found.switch_cycles == pytest.approx(switch)
     assert found.cycles == max(found.device_cycles, found.host_cycles)
