@@ -17,7 +17,7 @@ from ttc.dialects.netlist.model import Grid
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.runtime.perf.clock import begins_of, ends_of, entry_of, paced_ends, share_of
 from ttc.runtime.perf.epoch import EpochCost
-from ttc.runtime.perf.loading import CoreTimes, LoadJob, load_of, ready
+from ttc.runtime.perf.loading import CoreTimes, LoadJob, load_of, loads_of, ready
 from ttc.runtime.perf.rates import Rates
 
 BESIDE = (0.0, 10.0, 40.0)
@@ -57,6 +57,11 @@ class EpochTiming:
     paced: tuple[float, ...]
     lasts: tuple[float, ...]
     rooms: tuple[float, ...] = ()
+
+    @property
+    def moved(self) -> float:
+        """Cycles that the ways from DRAM take for all that the epoch loads, reads and writes."""
+        return self.share * self.cycles + loads_of(self.jobs)
 
     def alone(self, start_cycles: float) -> float:
         """Return cycles of the epoch with nothing beside it.  start_cycles: from a core's start to its first packet."""
@@ -132,6 +137,7 @@ class Cores:
         start_cycles: from a core's start to its first packet.
         turns: whether cores load in turn.
         end: when the last epoch ends; last: that epoch; loads: when all of it was loaded.
+        moved: cycles that the ways from DRAM have taken for all epochs until now.
         written: when each op of the epochs until now has its first and its last entry.
     """
 
@@ -140,6 +146,7 @@ class Cores:
     turns: bool = False
     end: float = 0.0
     loads: float = 0.0
+    moved: float = 0.0
     last: EpochTiming | None = None
     written: list[tuple[float, float]] = field(default_factory=list)
     free: list[list[float]] = field(default_factory=list)
@@ -241,6 +248,8 @@ class Cores:
         timing, filled, ready = epoch.timing, self.filled(epoch.timing, places), self.loaded(epoch.timing, places)
         self.loads = max([self.loads, *filled])
         origin, ends = min(((max(ready, self.passing(epoch, ends)), ends) for ends in (timing.ends, timing.paced)), key=itemgetter(0))
+        self.moved += timing.moved
+        origin = max(origin, self.moved - timing.cycles)
         moments = [max(moment, self.latest(place)) + self.start_cycles for moment, place in zip(filled, places, strict=True)]
         for place, end, moment, room in zip(places, ends, moments, timing.rooms or (0.0,) * len(places), strict=True):
             rows, cols = extent(place)

@@ -41,7 +41,7 @@ class Effort:
     shapes: int
     reliefs: int
     overlaps: tuple[float, ...] = (1.0, 0.5, 0.1)
-    repeats: int = 12
+    repeats: int = 24
     moves: int = 24
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from ttc.dialects.netlist.model import Graph, Netlist
 from ttc.runtime.perf.costs import OpCost
 from ttc.runtime.perf.epoch import GRANULES, EpochCost
-from ttc.runtime.perf.loading import LEAST_LEFT, CoreTimes, load_of, ready
+from ttc.runtime.perf.loading import LEAST_LEFT, CoreTimes, load_of, loads_of, ready
 from ttc.runtime.perf.rates import Rates
 from ttc.runtime.perf.traffic import Traffic
 
@@ -64,6 +64,8 @@ class Clock:
     read: dict[str, EntryTimes] = field(default_factory=dict)
     ends: dict[int, float] = field(default_factory=dict)
     shares: dict[int, float] = field(default_factory=dict)
+    moved: dict[int, float] = field(default_factory=dict)
+    """Cycles that the ways from DRAM have taken for all that epochs of each chip loaded, read and wrote."""
 
     @property
     def netlist(self) -> Netlist:
@@ -84,6 +86,9 @@ class Clock:
             origin = max([origin, *(self.ends.get(chip, 0.0) for chip in epoch.chips)])
         ways = [(max(origin, self.passing(graphs, epoch, begins, ends)), ends) for ends in (ends_of(epoch), paced_ends(epoch))]
         origin, ends = min(ways, key=lambda way: way[0])
+        for chip in epoch.chips:
+            self.moved[chip] = self.moved.get(chip, 0.0) + taken_of(epoch)
+            origin = max(origin, self.moved[chip] - (epoch.cycles - epoch.prologue))  # whatever epochs do beside each other
         end = origin + max([epoch.cycles - epoch.prologue, *ends])
         self.note(graphs, epoch, origin, ends, ready)
         start = max([self.ends.get(chip, 0.0) for chip in epoch.chips], default=0.0)
@@ -119,6 +124,7 @@ class Clock:
             left, since = 1.0 - self.shares.get(chip, 0.0), self.loads.get(chip, 0.0) if self.rates.ahead else None
             done = ready(jobs, list(map(Counter, cores)), self.ends.get(chip, 0.0), left, since)
             self.loads[chip] = max([self.loads.get(chip, 0.0), *done])
+            self.moved[chip] = self.moved.get(chip, 0.0) + loads_of(jobs)
             found |= {i: max(moment, *(core.free for core in own)) for i, moment, own in zip(numbers, done, cores, strict=True)}
         return {i: moment + self.rates.start_cycles for i, moment in found.items()}
 
@@ -225,8 +231,12 @@ def entry_of(epoch: EpochCost, number: int) -> float:
 
 def share_of(epoch: EpochCost) -> float:
     """Return the part of the ways from DRAM that an epoch takes while it runs."""
-    ran, taken = epoch.cycles - epoch.prologue, max(epoch.channel, epoch.links) * epoch.input_count
-    return min(taken / max(ran, 1.0), 1.0 - LEAST_LEFT)
+    return min(taken_of(epoch) / max(epoch.cycles - epoch.prologue, 1.0), 1.0 - LEAST_LEFT)
+
+
+def taken_of(epoch: EpochCost) -> float:
+    """Return cycles that an epoch takes the ways from DRAM while it runs."""
+    return max(epoch.channel, epoch.links) * epoch.input_count
 
 
 def cores_of(op: OpCost) -> Iterable[Core]:

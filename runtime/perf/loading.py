@@ -16,7 +16,7 @@ Source: tt-metal, pull request 16244 (weights are taken into L1 while ops run); 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -98,6 +98,11 @@ def load_of(op: OpCost, rates: Rates, begin: float = 0.0, *, ahead: bool = True)
         own, shared = (own, shared + cycles) if stream.copies > 1 else (own + cycles, shared)
     least = size / rates.absorb_core + rates.prologue_cycles * len(held)
     return LoadJob(0.0, op.cores, own, least, shared, begin, size if ahead else inf, rates.program_bytes)
+
+
+def loads_of(jobs: Iterable[LoadJob]) -> float:
+    """Return cycles that the ways from DRAM take for several loads."""
+    return sum(job.cycles + job.shared for job in jobs)
 
 
 def ready(

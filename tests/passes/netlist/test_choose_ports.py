@@ -62,11 +62,11 @@ def test_kernels_buda_have_none(batch: int, path: Path) -> None:
 
 
 def test_weights_of_one_microbatch_are_loaded_before_it_where_that_is_shorter(tmp_path: Path) -> None:
-    """The first of three products waits for its weights alone; those of the others come while it computes, one after another."""
+    """The first of twelve products waits for its weights alone; those of the others come while it computes, one after another."""
     rng = np.random.default_rng(0)
-    weights = [(rng.normal(size=(1024, 1024)) / 32).astype(np.float32) for _ in range(3)]
-    nodes = [onnx.helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(3)]
-    ends = [onnx.helper.make_tensor_value_info(name, 1, [32, 1024]) for name in ("x0", "x3")]
+    weights = [(rng.normal(size=(1024, 1024)) / 32).astype(np.float32) for _ in range(12)]
+    nodes = [onnx.helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(12)]
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [32, 1024]) for name in ("x0", "x12")]
     held = [onnx.numpy_helper.from_array(value, f"w{i}") for i, value in enumerate(weights)]
     onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], held)), tmp_path / "wide.onnx")
     remarks: list[str] = []
@@ -78,9 +78,9 @@ def test_weights_of_one_microbatch_are_loaded_before_it_where_that_is_shorter(tm
     program = compile_path(tmp_path / "wide.onnx", resolve(CompileOptions, {"format": "Bfp8_b"}), [Heard()]).program()
     netlist = program.netlist
     assert check(netlist) == []
-    assert sum(bool(queue.ports) for queue in netlist.queues.values()) == 3
+    assert sum(bool(queue.ports) for queue in netlist.queues.values()) == 12
     cost = run_cost(netlist)
-    assert sum(stream.held for epoch in cost.epochs for op in epoch.ops for stream in op.streams) == 3
+    assert sum(stream.held for epoch in cost.epochs for op in epoch.ops for stream in op.streams) == 12
     bare = replace(netlist, queues={name: replace(queue, ports=()) for name, queue in netlist.queues.items()})
     assert cost.device_cycles < run_cost(bare).device_cycles
     assert any("weights are loaded before ops begin" in message for message in remarks)
@@ -88,8 +88,8 @@ def test_weights_of_one_microbatch_are_loaded_before_it_where_that_is_shorter(tm
     wanted = x
     for value in weights:
         wanted = wanted @ value
-    found = ttc.Executor(program).run({"x0": x})["x3"]
-    assert np.linalg.norm(found - wanted) < 0.05 * np.linalg.norm(wanted)
+    found = ttc.Executor(program).run({"x0": x})["x12"]
+    assert np.linalg.norm(found - wanted) < 0.1 * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_thinned_keeps_the_ends() -> None:
 
 
 def test_an_only_epoch_waits_for_the_programs_of_its_own_cores() -> None:
-    target = load_target("n150")
+    target = replace(load_target("n150"), kernels="buda")
     problem = chain([found(candidate(1, 1, 1000), candidate(8, 8, 990)), found(candidate(1, 1, 700))], target, 1)
     family = paced([node.found.front for node in problem.nodes], 8)
     times, rates = family.times(problem, 0, 2), problem.rates

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor, with_kernels
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.netlist.model import Graph, Grid, Instruction, Netlist, Program
-from ttc.runtime.perf.clock import Clock, ends_of, paced_ends, share_of
+from ttc.runtime.perf.clock import Clock, ends_of, paced_ends, share_of, taken_of
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.run import RunCost, run_cost
 from ttc.runtime.perf.traffic import Traffic
@@ -106,3 +106,18 @@ def test_cores_load_their_next_op_while_one_runs() -> None:
     assert last_part(cost) == pytest.approx(cost.epochs[1].cycles + N150.start_cycles, rel=5e-3)
     for waiting, rates in ((later, BUDA), (none, N150)):
         assert last_part(waiting) == pytest.approx(last_part(cost) + rates.program_bytes / rates.absorb_core)
+
+
+def test_epochs_beside_each_other_share_the_ways_from_dram() -> None:
+    """Two epochs on cores of their own read more than DRAM sends in the time of either."""
+    net = two_epochs(PAIR, Grid(0, 2, 2, 1))
+    clock = Clock(Traffic(net), N150)
+    cost = run_cost(net)
+    busy = [replace(epoch, channel=epoch.interval, links=0.0) for epoch in cost.epochs]
+    runs = [clock.run([net.graphs[name]], epoch) for name, epoch in zip(net.graphs, busy, strict=True)]
+    assert clock.moved[0] > sum(taken_of(epoch) for epoch in busy) > 0
+    assert runs[-1].end == clock.end >= clock.moved[0]
+    alone = Clock(Traffic(net), N150)
+    free = [alone.run([net.graphs[name]], epoch) for name, epoch in zip(net.graphs, cost.epochs, strict=True)]
+    assert alone.end < clock.moved[0]
+    assert free[0].end == pytest.approx(runs[0].end)
