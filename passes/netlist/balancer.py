@@ -20,6 +20,8 @@ from ttc.runtime.perf.ports import has_ways
 from ttc.runtime.perf.rates import rates_of
 from ttc.runtime.perf.reads import ReadTable
 
+BOTH_WAYS = 512
+"""The most ops of a graph that is cut into epochs twice: with weights that come before ops begin, and beside them."""
 LADDER = 2
 """The effort from which on the searches of all lower efforts are made too, and the best result is taken."""
 
@@ -97,7 +99,7 @@ class Balancer:
     def loadings(self, graph: GraphOp) -> tuple[bool, ...]:
         """Return what is tried: that weights of a single microbatch come while it passes, or before, where that is known to differ."""
         target = self.unit.target
-        both = graph.input_count == 1 and self.turns == 1 and target.kernels == "fused" and has_ways(target)
+        both = graph.input_count == 1 and self.turns == 1 and target.kernels == "fused" and has_ways(target) and len(graph.ops) <= BOTH_WAYS
         return (False, True) if both else (False,)
 
     def load(self, graph: GraphOp, queues: Mapping[str, QueueOp], cycles: Sequence[float]) -> None:

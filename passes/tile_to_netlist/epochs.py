@@ -23,7 +23,7 @@ SHOWN = 4
 """The number of first epochs by whose places cuts into epochs that are alike are compared."""
 KEPT = 2
 """The number of such cuts of several microbatches, for each number of layers, of which all epochs get places."""
-FEWER = 3
+FEWER = 6
 """By how much fewer cuts into epochs that are alike are tried for a single microbatch, which is worth less."""
 AT_ONCE = 64
 """The number of ops for which the epochs that begin with them are estimated together."""

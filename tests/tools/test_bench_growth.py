@@ -62,6 +62,6 @@ def calls(kind: str, size: int) -> int:
 def test_work_grows_with_the_model(kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path))
     calls(kind, 20)  # what only the first compilation of a process does
-    # of fewer ops, more ways to cut them into epochs are tried
-    small, middle, large = (calls(kind, size) for size in (45, 90, 180))
+    # of fewer ops, more ways to cut them into epochs are tried; into epochs that are alike at 180 inputs of a Max, and not at 90
+    small, middle, large = (calls(kind, size) for size in ((45, 90, 180) if kind != "inputs_max" else (90, 180, 360)))
     assert large - middle < 2.6 * (middle - small), "twice as many ops take twice the work; quadratic would be four times"
