@@ -36,7 +36,7 @@ def can_fork() -> bool:
     return alone and not watched and waits and not any(name in sys.modules for name in _THREADED)
 
 
-def forked(work: Callable[[], bytes], meanwhile: Callable[[], object]) -> bytes | None:
+def forked(work: Callable[[], bytes], meanwhile: Callable[[], object] = lambda: None) -> bytes | None:
     """Return what work gives in a copy of this process.
 
     None if there can be no copy, if work raises, if it gives more than MAX_BYTES, or if the copy ends or hangs.

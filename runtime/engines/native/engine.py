@@ -85,7 +85,7 @@ class NativeEngine:
         """Make and keep a plan in a copy of this process, whose memory goes with it; see `RemembersPlans`."""
         if self.instruments or self.kernels.told is not None or self.kernels.store().reason is not None or recordings():
             return False
-        counted = forked(lambda: self._keep(key, graph, source, constants), meanwhile=lambda: None)
+        counted = forked(lambda: self._keep(key, graph, source, constants))
         if counted is None:
             return False
         add_changes(json.loads(counted))

@@ -22,6 +22,7 @@ from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_block import SIZE, emit_tile_block
 from ttc.runtime.engines.native.kernels.gemm_block import Block, Multiplier, Operands, emit_block
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
+from ttc.runtime.engines.native.kernels.optional_tiles import optional_tiles
 from ttc.runtime.engines.native.kernels.packing import ROWS, PackColumns, PackRows
 from ttc.runtime.engines.native.kernels.vectors import vectors_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
@@ -114,15 +115,8 @@ class Attention(JobKernel):
         return {name: place for name, place in found.items() if name != "at_keys"}, end
 
     def emit_job(self, f: Writer, words: Words) -> None:
-        if not self.tiles:
-            _Attend(f, words, self, None).tasks()
-            return
-        from ttc.runtime.engines.native.ir.tiles import Tiles
-
-        tiles = Tiles(f)
-        tiles.configure()
-        _Attend(f, words, self, tiles).tasks()
-        tiles.release()
+        with optional_tiles(f, self.tiles) as tiles:
+            _Attend(f, words, self, tiles).tasks()
 
 
 def _query_stride(depth: int) -> int:

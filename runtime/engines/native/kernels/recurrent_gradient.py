@@ -17,6 +17,7 @@ from ttc.runtime.engines.native.kernels.amx_pack import TILE_BYTES, step_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Block, Multiplier, Operands, emit_sums
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
+from ttc.runtime.engines.native.kernels.optional_tiles import optional_tiles
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.words import Words
 
@@ -74,16 +75,8 @@ class RecurrentGradientStep(JobKernel):
         return self.block.bytes
 
     def emit_job(self, f: Writer, words: Words) -> None:
-        step = _Step(f, words, self)
-        if self.in_tiles:
-            from ttc.runtime.engines.native.ir.tiles import Tiles
-
-            tiles = Tiles(f)
-            tiles.configure()
-            step.tasks(tiles)
-            tiles.release()
-        else:
-            step.tasks(None)
+        with optional_tiles(f, self.in_tiles) as tiles:
+            _Step(f, words, self).tasks(tiles)
 
 
 class _Step:
