@@ -61,9 +61,9 @@ def _epoch_events(cost: RunCost, execution: EpochExecution, epoch: EpochCost) ->
     told = {"microbatches": epoch.input_count, "interval": round(epoch.interval), "limit": epoch.limit, "slowest": epoch.slowest}
     for chip in epoch.chips:
         if begin > execution.start:
-            yield _event("switch", chip, EPOCHS, execution.start * micro, (begin - execution.start) * micro, {})
+            yield _event("switch", chip, EPOCHS, execution.start * micro, begin * micro, {})
         args = {**told, "times": execution.times, "graphs": ", ".join(epoch.graphs)}
-        yield _event(epoch.graphs[0], chip, EPOCHS, begin * micro, (execution.start + execution.cycles - begin) * micro, args)
+        yield _event(epoch.graphs[0], chip, EPOCHS, begin * micro, (execution.start + execution.cycles) * micro, args)
     for op, first, last in zip(epoch.ops, epoch.begins, epoch.ends, strict=True):
         args = {
             "type": op.type,
@@ -75,8 +75,10 @@ def _epoch_events(cost: RunCost, execution: EpochExecution, epoch: EpochCost) ->
             "NoC in": round(op.noc_in),
         }
         for row, col in _cells(op):
-            yield _event(op.name, op.chip, thread_of(row, col), (origin + first) * micro, max(last - first, 0.0) * micro, args)
+            yield _event(op.name, op.chip, thread_of(row, col), (origin + first) * micro, (origin + max(first, last)) * micro, args)
 
 
-def _event(name: str, pid: int, tid: int, start: float, duration: float, args: dict[str, Any]) -> dict[str, Any]:
-    return {"ph": "X", "name": name, "pid": pid, "tid": tid, "ts": round(start, 3), "dur": round(duration, 3), "args": args}
+def _event(name: str, pid: int, tid: int, begin: float, end: float, args: dict[str, Any]) -> dict[str, Any]:
+    """Return an event from one time to another, in microseconds.  Both are whole nanoseconds, so that neighbours do not overlap."""
+    first, last = round(begin * 1000), round(end * 1000)
+    return {"ph": "X", "name": name, "pid": pid, "tid": tid, "ts": first / 1000, "dur": (last - first) / 1000, "args": args}

@@ -128,5 +128,6 @@ def trace_text(stages: Sequence[StageTime]) -> str:
 
 
 def _event(name: str, category: str, start: float, seconds: float, figures: dict[str, int]) -> dict[str, object]:
-    times = {"ts": round(start * 1e6, 1), "dur": round(seconds * 1e6, 1)}
+    begin, end = round(start * 1e9), round((start + seconds) * 1e9)  # whole nanoseconds, so that neighbours do not overlap
+    times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
     return {"name": name, "cat": category, "ph": "X", "pid": 1, "tid": 1, **times, "args": figures}

@@ -34,7 +34,7 @@ def merge(traces: Sequence[Mapping[str, Any] | str | os.PathLike[str]]) -> Trace
     pids = _processes(read)
     merged: list[dict[str, Any]] = []
     for number, (trace, base) in enumerate(zip(read, bases, strict=True)):
-        shift = 0.0 if base is None else (base - first) / 1e3
+        shift = 0 if base is None else base - first
         merged += [_moved(event, number, shift, pids[_process(trace, event)]) for event in trace["traceEvents"]]
     return {"traceEvents": merged, "displayTimeUnit": "ms", "baseTimeNanoseconds": first, "ttc": {"merged": len(read)}}
 
@@ -74,10 +74,15 @@ def _processes(traces: Sequence[Trace]) -> dict[tuple[int, int | str], int]:
     return numbers
 
 
-def _moved(event: Mapping[str, Any], trace: int, shift: float, pid: int) -> dict[str, Any]:
+def _moved(event: Mapping[str, Any], trace: int, shift_ns: int, pid: int) -> dict[str, Any]:
+    """Return an event of a trace on the common clock.
+
+    Nanoseconds are added as integers: PyTorch's clock begins months before a trace, where floats of microseconds that are added round an
+    event into the next one.
+    """
     moved = {**event, "pid": pid}
     if is_time(event.get("ts")):  # metadata may have anything there
-        moved["ts"] = round(event["ts"] + shift, 3)
+        moved["ts"] = (round(event["ts"] * 1000) + shift_ns) / 1000
     if event["ph"] in _FLOW_PHASES and "id" in event:
         moved["id"] = f"{trace}:{event['id']}"
     return moved

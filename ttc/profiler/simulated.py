@@ -5,6 +5,7 @@ A device has a clock of its own.  A run begins on it when the run here begins, o
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from ttc.dialects.core.errors import Error
@@ -22,8 +23,8 @@ def simulated_events(recording: Recording, rank: int) -> tuple[list[dict[str, An
     """Return the events of all devices that programs of the recording were compiled for, and what is to be said of them."""
     found: list[dict[str, Any]] = []
     notes: dict[str, Any] = {}
-    costs: dict[tuple[int, str], tuple[dict[str, Any], float] | None] = {}
-    free: dict[str, float] = {}
+    costs: dict[tuple[int, str], tuple[dict[str, Any], int] | None] = {}
+    free: dict[str, int] = {}
     chips: dict[tuple[str, int], int] = {}
     left_out = 0
     for event in sorted((e for e in recording.events if e.kind == "run"), key=lambda e: e.start_ns):
@@ -36,12 +37,12 @@ def simulated_events(recording: Recording, rank: int) -> tuple[list[dict[str, An
             costs[key] = _cost(recording.programs[number], event.name, notes)
         if (cost := costs[key]) is None:
             continue
-        trace, micros = cost
+        trace, nanoseconds = cost
         if len(found) + len(trace["traceEvents"]) > MAX_EVENTS:
             left_out += 1
             continue
-        begin = max((event.start_ns - recording.start_ns) / 1e3, free.get(target, 0.0))
-        free[target] = begin + micros
+        begin = max(event.start_ns - recording.start_ns, free.get(target, 0))
+        free[target] = begin + nanoseconds
         found += [_placed(one, chips.setdefault((target, one["pid"]), len(chips)), begin, rank) for one in trace["traceEvents"]]
     if left_out:
         notes["runs left out"] = left_out
@@ -52,8 +53,8 @@ def _target(program: Program) -> str:
     return str(program.description.options.get("target", HOST))
 
 
-def _cost(program: Program, name: str, notes: dict[str, Any]) -> tuple[dict[str, Any], float] | None:
-    """The trace of a run, and its microseconds; None where the model cannot tell, which is noted."""
+def _cost(program: Program, name: str, notes: dict[str, Any]) -> tuple[dict[str, Any], int] | None:
+    """The trace of a run, and its nanoseconds; None where the model cannot tell, which is noted."""
     from ttc.runtime.perf.run import run_cost
     from ttc.runtime.perf.trace import as_trace
 
@@ -62,16 +63,16 @@ def _cost(program: Program, name: str, notes: dict[str, Any]) -> tuple[dict[str,
     except Error as error:
         notes[f"program '{name}'"] = error.message
         return None
-    return as_trace(cost), cost.seconds * 1e6
+    return as_trace(cost), ceil(cost.seconds * 1e9)
 
 
-def _placed(event: dict[str, Any], chip: int, begin: float, rank: int) -> dict[str, Any]:
+def _placed(event: dict[str, Any], chip: int, begin_ns: int, rank: int) -> dict[str, Any]:
     """An event of a run on the device's clock."""
     placed = {**event, "pid": CHIP_PROCESS + chip}
     if event["ph"] == "M":
         name = event["args"]["name"]
         return {**placed, "args": {"name": f"rank {rank}: simulated {name}" if event["name"] == "process_name" else name}}
-    return {**placed, "cat": "simulated", "ts": round(event["ts"] + begin, 3)}
+    return {**placed, "cat": "simulated", "ts": (round(event["ts"] * 1000) + begin_ns) / 1000}
 
 
 def _once(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

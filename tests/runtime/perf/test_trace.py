@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tests.ttc.profiler.perfetto_rules import dropped
 from ttc.dialects.netlist.model import Instruction, Netlist, Program
 from ttc.runtime.perf import trace
 from ttc.runtime.perf.run import run_cost
-from ttc.runtime.perf.trace import as_trace, thread_of
+from ttc.runtime.perf.trace import EPOCHS, as_trace, thread_of
 
 
 def test_every_event_is_complete(pipeline: Callable[[int], Netlist]) -> None:
@@ -43,6 +45,21 @@ def test_ops_stand_on_their_cores_inside_their_epoch(pipeline: Callable[[int], N
             assert epoch["ts"] - 0.01 <= event["ts"]
             assert event["ts"] + event["dur"] <= epoch["ts"] + epoch["dur"] + 0.01
     assert epoch["ts"] + epoch["dur"] == pytest.approx(cost.device_cycles / 1e3, abs=0.01)
+
+
+def test_times_are_whole_nanoseconds_in_which_nothing_overlaps(pipeline: Callable[[int], Netlist]) -> None:
+    net = pipeline(10)
+    cost = run_cost(replace(net, programs={"forward": Program("forward", (), (), (Instruction("execute", ("g",)),) * 3)}))
+    for clock in range(900, 1400, 50):  # MHz: cycles are fractions of nanoseconds
+        events = [event for event in as_trace(replace(cost, clock_hz=clock * 1e6))["traceEvents"] if event["ph"] == "X"]
+        for event in events:
+            assert (event["ts"], event["dur"]) == (round(event["ts"], 3), round(event["dur"], 3))
+        assert dropped([nanoseconds(event) for event in events if event["tid"] == EPOCHS]) == []
+
+
+def nanoseconds(event: dict[str, Any]) -> tuple[int, int, str]:
+    begin = round(event["ts"] * 1000)
+    return begin, begin + round(event["dur"] * 1000), event["name"]
 
 
 def test_a_trace_is_bounded(pipeline: Callable[[int], Netlist], monkeypatch: pytest.MonkeyPatch) -> None:
