@@ -87,10 +87,11 @@ class ShortRun(Protocol):
         """Run on arrays by name, and return the results by name."""
         ...
 
-    def at(self, addresses: Sequence[int], /) -> list[NDArray] | None:
-        """Run on memory, and return the results in order.
+    def at(self, inputs: Sequence[int], results: Sequence[int], /) -> bool:
+        """Run on memory; return False where the plan must be run as usual: what is at `results` means nothing then.
 
-        Args:   addresses: of the inputs in order, each of its dtype and shape, C-contiguous, aligned, and unchanged during the call.
+        Args:   inputs: addresses in order, each of an array of its dtype and shape, C-contiguous, aligned, and unchanged during the call.
+                results: likewise, each aligned to 64 bytes and apart from all others.
         """
         ...
 

@@ -21,7 +21,18 @@ _RUNS = 2
 
 
 class _Lent:
-    """The base of an array that has such memory: views, tensors and buffers of the array refer to it through the array."""
+    """The base of an array that has such memory: views, tensors and buffers of the array refer to it through the array.
+
+    When it dies, its block waits with the others of its size, if the plan is still there.
+    """
+
+    free: weakref.ref[deque[NDArray[np.uint8]]]
+    block: NDArray[np.uint8]
+
+    def __del__(self) -> None:
+        waiting = self.free()
+        if waiting is not None:
+            waiting.append(self.block)
 
 
 class ResultMemory:
@@ -40,7 +51,8 @@ class ResultMemory:
         self._allocate = allocate
         self._free: dict[int, deque[NDArray[np.uint8]]] = {size: deque(maxlen=_RUNS * count) for size, count in counts.items()}
         self._owners: dict[int, Any] = {
-            size: type("Lent", (_Lent, ctypes.Array), {"_length_": size, "_type_": ctypes.c_uint8}) for size in counts
+            size: type("Lent", (_Lent, ctypes.Array), {"_length_": size, "_type_": ctypes.c_uint8, "free": weakref.ref(free)})
+            for size, free in self._free.items()
         }
         self._pid = os.getpid()
 
@@ -62,7 +74,7 @@ class ResultMemory:
         except IndexError:
             block = self._allocate(size)
         owner = self._owners[size].from_buffer(block)
-        weakref.finalize(owner, _give_back, weakref.ref(free), block).atexit = False
+        owner.block = block
         return np.ndarray(tuple(shape), dtype, owner)
 
     def copier(self, value: NDArray) -> Callable[[], NDArray]:
@@ -79,13 +91,6 @@ class ResultMemory:
         for free in self._free.values():
             free.clear()
         self._pid = os.getpid()
-
-
-def _give_back(free: weakref.ref[deque[NDArray[np.uint8]]], block: NDArray[np.uint8]) -> None:
-    """Have a block wait with the others of its size, if the plan is still there."""
-    waiting = free()
-    if waiting is not None:
-        waiting.append(block)
 
 
 def has_own_memory(array: NDArray) -> bool:

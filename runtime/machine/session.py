@@ -113,12 +113,12 @@ class Session:
         with run_of(name, self._initial):
             return self._called(name, inputs, watch)
 
-    def call_at(self, name: str, addresses: Sequence[int]) -> list[NDArray] | None:
-        """Run a program once on memory, as `ShortRun.at` takes it; None where it has no prepared call: `call` runs it then."""
-        found = None if self._closed else self._by_short(name, lambda run: run.at(addresses))
-        if found is not None:
-            _begin_run()
-        return found
+    def call_at(self, name: str, inputs: Sequence[int], results: Sequence[int]) -> bool:
+        """Run a program once on memory, as `ShortRun.at` takes it; False where it has no prepared call: `call` runs it then."""
+        if self._closed or not self._by_short(name, lambda run: run.at(inputs, results)):
+            return False
+        _begin_run()
+        return True
 
     def _called(self, name: str, inputs: Mapping[str, Any], watch: Watch | None) -> dict[str, NDArray]:
         entry = self._checked(name, inputs)

@@ -30,8 +30,8 @@ class _OnVariables:
     def __call__(self, given: Mapping[str, object], /) -> dict[str, NDArray] | None:
         return self.prepared(given) if self._are_held() else None
 
-    def at(self, addresses: Sequence[int], /) -> list[NDArray] | None:
-        return self.prepared.at(addresses) if self._are_held() else None
+    def at(self, inputs: Sequence[int], results: Sequence[int], /) -> bool:
+        return self._are_held() and self.prepared.at(inputs, results)
 
     def _are_held(self) -> bool:
         """Return whether all variables were written in place, and none was assigned."""

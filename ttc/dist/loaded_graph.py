@@ -52,8 +52,9 @@ class LoadedGraph:
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Return the outputs; tensors are fresh, but for those that are among the values.  Raises E08xx."""
         given = (*values, *[draw() for draw in self._draws])
-        made = {} if self._executor is None else self._runs.made(self._executor, given)
-        return [output.of(given, made) for output in self._outputs]
+        if self._executor is None:
+            return [output.of(given, {}) for output in self._outputs]
+        return self._runs(self._executor, given)
 
 
 def _output(value: GraphValue) -> GivenOutput | ComputedOutput:

@@ -85,8 +85,9 @@ class CompiledGraph:
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         """Return the outputs; tensors are fresh, but for those that are placeholders.  Raises E08xx, Changed, Outdated."""
-        made = {} if self._binding is None else self._runs.made(self._binding.executor(given), given)
-        return [output.of(given, made) for output in self._outputs]
+        if self._binding is None:
+            return [output.of(given, {}) for output in self._outputs]
+        return self._runs(self._binding.executor(given), given)
 
 
 def _with_views(job: GraphJob) -> tuple[list[GivenOutput | ComputedOutput | ViewOutput], GraphJob]:

@@ -17,6 +17,7 @@ from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
 from ttc.runtime.engines.native.codegen.generator import planner_version
 from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 from ttc.runtime.engines.native.execution.constants import compute_constants
+from ttc.runtime.engines.native.execution.on_memory import PLACE
 from ttc.runtime.engines.native.execution.plan import NativePlan
 from ttc.runtime.engines.native.execution.pool import KERNELS, pool_of
 from ttc.runtime.engines.native.graph.constants import constant_view
@@ -173,7 +174,7 @@ class NativeEngine:
         jobs = (*draft.first, *draft.jobs)
         try:
             with span("compile", "kernels"):
-                return compiled([*KERNELS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
+                return compiled([*KERNELS, PLACE, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
         except Error as error:
             makers = (job.node.where for job in jobs if error.context == f"kernel {job.kernel.symbol}")
             error.where = error.where or next(makers, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT, Place, PlanBuffer
 from ttc.runtime.engines.native.kernels import threads_code
 from ttc.runtime.engines.native.planning.arena import Arena
-from ttc.runtime.engines.native.planning.template import Template
+from ttc.runtime.engines.native.planning.template import NO_PATCH, Patch, Template
 from ttc.runtime.metrics import gauge
 from ttc.runtime.pages import aligned_bytes, aligned_words
 
@@ -123,6 +123,10 @@ class Instance:
         """Return a function that puts a buffer of the caller at an address."""
         patch = self._template.patches.get(buffer)
         return _ignored if patch is None else partial(patch.apply, self._words)
+
+    def patched(self, buffers: Sequence[PlanBuffer]) -> tuple[NDArray[np.int64], list[Patch]]:
+        """Return the words of all jobs, and which of them have the addresses of buffers."""
+        return self._words, [self._template.patches.get(buffer, NO_PATCH) for buffer in buffers]
 
     def leave_out(self, jobs: Mapping[int, bool]) -> None:
         """Set for each job whether runs pass it over."""

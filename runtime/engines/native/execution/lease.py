@@ -41,7 +41,7 @@ class Lease:
     def __init__(self, prepared: Prepared, code: Code, pool: Pool, result_memory: ResultMemory) -> None:
         layout = prepared.layout
         self.instance = Instance(prepared.template, layout.arena, code.addresses, pool.threads)
-        self._pool, self.result_memory = pool, result_memory
+        self._pool, self.code, self.result_memory = pool, code, result_memory
         segments = [segment for segment in layout.segments if segment.last > segment.first]
         self._memory = {s.first: self.instance.segment(s.first, s.last) for s in segments}
         self._runs = {first: run.ctypes.data for first, run in self._memory.items()}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import memmove
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ttc.dialects.core.plain.interpret import Resolver
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.base import ShortRun, ShortSpec
 from ttc.runtime.engines.native.execution.lease import Lease
+from ttc.runtime.engines.native.execution.on_memory import OnMemory
 from ttc.runtime.engines.native.execution.values import ABSENT, RunValues
 from ttc.runtime.engines.native.graph.storage import array_dtype, computed
 from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View
@@ -71,7 +71,7 @@ class _Call:
     Args:
         inputs: names with memory of the inputs, their dtypes and shapes, and what rounds them; None where nothing does.
         large: names of inputs that are read where they lie, what puts each at an address, and their dtypes and shapes.
-        places: in the order of the inputs, what takes each from an address; None where some input is no memory, or is rounded.
+        on_memory: has inputs and results lie where a caller has them; None where some of them are no memory, or inputs are rounded.
         fresh: results that are written into new memory.
         texts: names of inputs that Python holds, the numbers of their values, and shapes.
         rewind: makes the instance ready for a run.
@@ -86,7 +86,7 @@ class _Call:
 
     inputs: tuple[tuple[str, NDArray, np.dtype, tuple[int, ...], Callable[[NDArray], NDArray] | None], ...]
     large: tuple[tuple[str, Callable[[int], None], np.dtype, tuple[int, ...]], ...]
-    places: tuple[Callable[[int], None], ...] | None
+    on_memory: OnMemory | None
     fresh: tuple[_Fresh, ...]
     texts: tuple[tuple[str, int, tuple[int, ...]], ...]
     rewind: Callable[[int], None]
@@ -104,6 +104,8 @@ class _Call:
 
         Raises what steps in Python do, MemoryError for a copy of a result, and E0801 for what is no text.
         """
+        if self.on_memory is not None:
+            self.on_memory.leave()
         for name, own, dtype, shape, rounding in self.inputs:
             value = given.get(name)
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
@@ -120,13 +122,20 @@ class _Call:
         found = self._computed() if self.values is None else self._run_steps(self.values, given)
         return None if found is None else {name: array for (name, _, _), array in zip(self.results, found, strict=True)}
 
-    def run_at(self, addresses: Sequence[int]) -> list[NDArray] | None:
+    def run_at(self, inputs: Sequence[int], results: Sequence[int]) -> bool:
         """As `run`, on memory; see `ShortRun.at`."""
-        if self.places is None or len(addresses) != len(self.places):
-            return None
-        for place, address in zip(self.places, addresses, strict=True):
-            place(address)
-        return self._computed()
+        memory = self.on_memory
+        if memory is None or (len(inputs), len(results)) != memory.counts:
+            return False
+        memory.place(inputs, results)
+        self.rewind(0)
+        self.compute()
+        if self.status[0]:
+            return False
+        memory.take(results)
+        for kept, own in self.kept:
+            kept[...] = own
+        return True
 
     def _computed(self) -> list[NDArray] | None:
         """Return the results, once all inputs are in their places."""
@@ -196,10 +205,10 @@ class _Calls:
         finally:
             self._free.append(call)
 
-    def at(self, addresses: Sequence[int], /) -> list[NDArray] | None:
+    def at(self, inputs: Sequence[int], results: Sequence[int], /) -> bool:
         call = self._taken()
         try:
-            return call.run_at(addresses)
+            return call.run_at(inputs, results)
         finally:
             self._free.append(call)
 
@@ -225,7 +234,6 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     ]
     taken = tuple((*item, spec.rounded.get(item[0])) for item in alike)
     texts = tuple((name, layout.values[queue], shape) for name, queue, a, dtype, shape in inputs if a is None and dtype == STRING)
-    copied = {name: _copier(a) for name, a, _, _ in alike if name not in spec.rounded}
     views = [(name, a, dtype, shape) for name, _, a, dtype, shape in inputs if isinstance(a, View) and name not in spec.rounded]
     large = tuple((name, lease.instance.binder(a.buffer), dtype, shape) for name, a, dtype, shape in views if _shows(a, dtype, shape))
     if len(taken) + len(texts) + len(large) < len(inputs) or (large and (stepped or spec.into)):
@@ -258,20 +266,46 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
         if step is not None:
             calls.append(partial(step, values))
     compute = _in_order(calls, lease.status)
-    at = {**copied, **{name: bind for name, bind, _, _ in large}}
-    places = tuple(at[name] for name, *_ in spec.inputs) if len(at) == len(spec.inputs) and not stepped else None
+    on_memory = None if stepped or texts or spec.rounded else _on_memory(spec, layout, lease, own, made, shown)
     rewind, kept_values = lease.instance.rewound(), values if stepped else None
-    return _Call(taken, large, places, tuple(fresh.values()), texts, rewind, compute, lease.status, kept, results, kept_values, held, lease)
+    return _Call(
+        taken, large, on_memory, tuple(fresh.values()), texts, rewind, compute, lease.status, kept, results, kept_values, held, lease
+    )
 
 
-def _copier(own: NDArray) -> Callable[[int], None]:
-    """Return what fills an array with the bytes at an address."""
-    address, size = own.ctypes.data, own.nbytes
+def _on_memory(
+    spec: ShortSpec,
+    layout: Layout,
+    lease: Lease,
+    own: Mapping[str, NDArray | View | None],
+    made: Mapping[str, NDArray],
+    shown: Mapping[PlanBuffer, int],
+) -> OnMemory | None:
+    """Return what has a run lie in a caller's memory; None where a large input cannot be read there.
 
-    def copy(source: int) -> None:
-        memmove(address, source, size)
+    Where states are written in place, inputs and results are copied: they may be the memory of states.
 
-    return copy
+    Args:   own: memory of inputs, as `Lease.inputs` has it.  made: where results are.  shown: how many results each buffer has a part in.
+    """
+    views = {queue: view for queue, view in layout.bound.items() if view is not None}
+    inputs: list[PlanBuffer | NDArray] = []
+    for _, queue, dtype, shape in spec.inputs:
+        view, memory = views[queue], own[queue]
+        if not spec.into and view.buffer not in shown and _shows(view, dtype, shape):
+            inputs.append(view.buffer)
+        elif isinstance(memory, np.ndarray):
+            inputs.append(memory)
+        else:
+            return None
+    wanted = Counter(queue for _, queue, _, _ in spec.results)
+    apart = {target.queue: target for target in lease.targets.apart if shown[target.view.buffer] == wanted[target.queue] == 1}
+    targets = {} if spec.into else apart
+    results = [targets[queue].view.buffer if queue in targets else made[queue] for _, queue, _, _ in spec.results]
+    if any(isinstance(result, np.ndarray) and not result.flags.c_contiguous for result in results):
+        return None
+    home = {views[queue].buffer: memory for queue, memory in own.items() if isinstance(memory, np.ndarray)}
+    home |= {target.view.buffer: target.own for target in apart.values() if target.own is not None}
+    return OnMemory(lease.instance, inputs, results, home, lease.code)
 
 
 def _shows(view: View, dtype: np.dtype, shape: tuple[int, ...]) -> bool:

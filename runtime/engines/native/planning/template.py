@@ -32,6 +32,10 @@ class Patch:
             words[self.positions] = self.offsets + base
 
 
+NO_PATCH = Patch(np.zeros(0, np.int64), np.zeros(0, np.int64))
+"""No words: no job has the address of the buffer."""
+
+
 @record
 class Template:
     """The job list of a plan, its addresses open.

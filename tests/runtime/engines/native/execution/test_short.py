@@ -95,35 +95,6 @@ def test_arrays_are_rounded_to_the_format_of_their_queue(format: str, short: boo
         assert np.array_equal(ours.run({"x": x})["y"], reference.run({"x": x})["y"])
 
 
-def test_runs_on_addresses_give_what_runs_on_arrays_give(rng: np.random.Generator):
-    x = rng.standard_normal(4, np.float32)
-    at, by_name = (Executor(summing_program(engine)).session for engine in ("native", "reference"))
-    for _ in range(4):
-        found = at.call_at("forward", [x.ctypes.data])
-        assert found is not None
-        assert [value.tolist() for value in found] == [value.tolist() for value in by_name.call("forward", {"x": x}).values()]
-    assert at.states()["a"].tolist() == by_name.states()["a"].tolist()
-    ours, reference = negated_and_doubled()
-    for large in rng.standard_normal((3, 200, 300), np.float32):
-        found = ours.session.call_at("forward", [large.ctypes.data])
-        assert found is not None
-        assert all(np.array_equal(a, b) for a, b in zip(found, reference.run({"x": large}).values(), strict=True))
-
-
-def test_runs_on_addresses_are_refused_where_arrays_must_be_converted_or_looked_at():
-    session = Executor(summing_program("native")).session
-    x = np.ones(4, np.float32)
-    assert session.call_at("forward", []) is None
-    assert session.call_at("forward", [x.ctypes.data] * 2) is None
-    assert session.call_at("none", [x.ctypes.data]) is None
-    assert session.call_at("forward", [x.ctypes.data]) is not None
-    narrow = Executor(rounding_program("native", "Float16_b")).session
-    assert narrow.call_at("forward", [x.ctypes.data]) is None
-    assert Executor(summing_program("reference")).session.call_at("forward", [x.ctypes.data]) is None
-    session.close()
-    assert session.call_at("forward", [x.ctypes.data]) is None
-
-
 def test_states_that_are_given_reset_or_updated_by_queues_are_those_of_the_next_run():
     session = Executor(states_program("native")).session
     x = {"x": np.zeros(4, np.float32)}
