@@ -92,7 +92,7 @@ class WinogradTiles:
         place, size = self.place(words, tile), self.patch
         image = f.at(words.pointer("a"), place["image"] * words["a_image"], "i8")
         corner = {axis: place[axis] - words[f"{axis}_before"] for axis in ("y", "x")}
-        inside = [corner[axis].is_within(words[f"{axis}_size"] - (size - 1)) for axis in ("y", "x")]
+        inside = [(corner[axis] >= 0) & (corner[axis] + size <= words[f"{axis}_size"]) for axis in ("y", "x")]
         down, across = words["a_y"], words["a_x"]
         pixels = f.at(f.scratch, words["channels"] * 4, "i8")
         with f.choice(inside[0] & inside[1]) as (inner, border):

@@ -173,6 +173,8 @@ def convolutions() -> Iterator[Graph]:
         )
         gaps = {**up, "strides": (3, 2), "dilations": (2, 3), "groups": 3, "pads": (1, 0, 0, 1)}
         yield graph_of("conv_transpose2d", [(2, 3, 4, 6), (2, 2, n, 6), (3 * n,)], gaps, held=(1,))
+        below = {**wide, "pads": (0, 1, 2, 1)}  # two rows: the patch of a tile ends below the image
+        yield graph_of("conv2d", [(1, 2, n + 6, 16), (3, 3, 16, 32), (32,)], below, held=(1, 2))
         back = {**up, "strides": (1, 1), "pads": (0, 1, 1, 2), "output_padding": (0, 0)}
         yield graph_of("conv_transpose2d", [(2, n + 6, 17, 16), (3, 3, n + 16, 16)], back)
         yield graph_of("depthwise", [(5, n, 13), (5, 13), (13,)])

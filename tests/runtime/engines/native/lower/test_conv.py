@@ -160,6 +160,13 @@ def test_tiles(level: str, size: tuple[int, int], channels: int, outputs: int, p
     close(found, np.maximum(expected, 0), "Winograd", share=1e-6)
 
 
+@pytest.mark.parametrize(("precision", "size"), [("float32", 2), ("high", 4)])
+def test_images_that_are_smaller_than_a_patch_end_where_they_end(precision: str, size: int) -> None:
+    x, w = normal(2, size, 24, 32), normal(3, 3, 32, 32)
+    found, expected = convolved(x, w, pads=(0, 1, 2, 1), level="avx2", precision=precision)
+    close(found, expected, "Winograd", share=4e-6)
+
+
 @pytest.mark.parametrize("precision", ["float32", "high"])
 @pytest.mark.parametrize(("count", "size", "channels"), [(1, 4, 112), (3, 7, 96), (2, 9, 64)])
 def test_patches_are_prepared_where_tasks_share_them(precision: str, count: int, size: int, channels: int) -> None:
