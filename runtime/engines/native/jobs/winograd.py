@@ -21,10 +21,10 @@ from ttc.runtime.engines.native.kernels.winograd_patches import WinogradPatches
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
 
-_LEAST_CHANNELS = 16
-_LEAST_GAIN = 1.5
+LEAST_CHANNELS = 16
+LEAST_GAIN = 1.5
 """Multiplications saved, edges of tiles counted, below which the transforms eat up what is won."""
-_LEAST_GAIN_OF_PAIRS = 2.5
+LEAST_GAIN_OF_PAIRS = 2.5
 """How many times fewer products this way must take where direct sums multiply pairs of bfloat16.  Measured on AMD Zen 4, time of this way
 by that of direct sums, channels x side: 128x28 0.84, 128x16 0.68, 128x14 0.87, 256x28 0.65, 256x16 0.73, 256x14 0.96 to 1.16, 512x28 0.72,
 512x14 1.12, 512x8 1.65.
@@ -75,17 +75,21 @@ def tiling_of(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis]
     fits = all((axis.taps, axis.stride, axis.dilation) == (TAPS, 1, 1) for axis in axes)
     lanes = max(n.cpu.vector_bytes // 4, 4)
     channels, outputs = w.shape[2:]
-    if not fits or x.shape[3] != channels or channels % lanes or min(channels, outputs) < _LEAST_CHANNELS or not n.cpu.has("fma"):
+    if not fits or x.shape[3] != channels or channels % lanes or min(channels, outputs) < LEAST_CHANNELS or not n.cpu.has("fma"):
         return None
     in_pairs = multiplier_of(n, channels) == "bf16"
     in_integers = w.is_constant and w.is_dense and are_scaled(n, matrices_of(w, 1), outputs, channels, TAPS**2)
     filter_tiles = _FILTER_TILES if in_pairs or in_integers else 0
-    m = 2 if n.node.op.precision == "float32" else 4
-    found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in {2, m}]
+    found = [Tiling(m, -(-axes[0].windows // m), -(-axes[1].windows // m)) for m in outputs_of(n)]
     near = 0 if lanes == 16 else _FILTER_TILES
     best = max(found, key=lambda tiling: tiling.gain(axes, x.shape[0], max(near, filter_tiles)))
-    pays = best.gain(axes, x.shape[0], filter_tiles) >= (_LEAST_GAIN_OF_PAIRS if in_pairs else _LEAST_GAIN)
+    pays = best.gain(axes, x.shape[0], filter_tiles) >= (LEAST_GAIN_OF_PAIRS if in_pairs else LEAST_GAIN)
     return best if pays and w.storage in ("f32", "bf16") and (not w.is_constant or _is_tame(w)) else None
+
+
+def outputs_of(n: Lowering) -> tuple[int, ...]:
+    """Return the sides of tiles that the precision of the op allows, see `kernels.winograd_matrices`."""
+    return (2,) if n.node.op.precision == "float32" else (2, 4)
 
 
 def _is_tame(w: View) -> bool:

@@ -16,7 +16,7 @@ from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.windows import rounded_up
-from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
+from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, Matrix, combined, matrices
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -52,6 +52,16 @@ class WinogradTiles:
         return self.patch**2
 
     @property
+    def pixels(self) -> int:
+        """The pixels along each side of what is cut out for a tile."""
+        return self.patch
+
+    @property
+    def matrix(self) -> Matrix:
+        """The matrix that transforms pixels to points, along each side."""
+        return matrices(self.outputs).bt
+
+    @property
     def gap(self) -> int:
         """The elements between points: a cache line, so that all points of a tile do not meet in one set of the first-level cache."""
         return 0 if self.lanes == 16 else ALIGNMENT // 4
@@ -83,13 +93,23 @@ class WinogradTiles:
         line = tile // across
         return {"image": line // down, "y": line % down * self.outputs, "x": tile % across * self.outputs}
 
-    def emit(self, f: Writer, words: Words, tile: Value, target: Value, step: Value, largest: LocalVariable) -> None:
+    def emit(
+        self,
+        f: Writer,
+        words: Words,
+        tile: Value,
+        target: Value,
+        step: Value,
+        largest: LocalVariable,
+        span: tuple[Value, Value] | None = None,
+    ) -> None:
         """Emit the patch of a tile, transformed.
 
         target: address of its first channel at the first point.  step: elements from point to point.  largest: raised to the largest bits
-        of a magnitude.
+        of a magnitude.  span: the first channel and the one behind the last, a multiple of the vector apart; None: all.
         """
-        place, size = self.place(words, tile), self.patch
+        span = span or (f.constant(0, "i64"), words["channels"])
+        place, size = self.place(words, tile), self.pixels
         image = f.at(words.pointer("a"), place["image"] * words["a_image"], "i8")
         corner = {axis: place[axis] - words[f"{axis}_before"] for axis in ("y", "x")}
         inside = [(corner[axis] >= 0) & (corner[axis] + size <= words[f"{axis}_size"]) for axis in ("y", "x")]
@@ -99,28 +119,42 @@ class WinogradTiles:
             with inner:
                 start = f.at(image, corner["y"] * down + corner["x"] * across, "i8")
                 lines = [f.at(start, down * i, "i8") for i in range(size)]
-                self._transform(f, words, target, step, largest, lambda i, j: f.at(lines[i], across * j, "i8"))
+                self._transform(f, span, target, step, largest, lambda i, j: f.at(lines[i], across * j, "i8"))
             with border:
                 with f.loop(0, size) as i, f.loop(0, size) as j:
                     f.store(pixel_address(f, words, f.scratch, image, place, (i, j)), f.at(pixels, i * size + j, "ptr"))
-                self._transform(f, words, target, step, largest, lambda i, j: f.load(f.at(pixels, i * size + j, "ptr"), "ptr"))
+                self._transform(f, span, target, step, largest, lambda i, j: f.load(f.at(pixels, i * size + j, "ptr"), "ptr"))
 
     def _transform(
-        self, f: Writer, words: Words, target: Value, step: Value, largest: LocalVariable, pixel: Callable[[int, int], Value]
+        self, f: Writer, span: tuple[Value, Value], target: Value, step: Value, largest: LocalVariable, pixel: Callable[[int, int], Value]
     ) -> None:
         """The pixels of a patch, given their addresses, to the same channel at all points."""
-        lanes, size = self.lanes, self.patch
-        matrix = matrices(self.outputs).bt
-        with f.loop(0, words["channels"], lanes) as c:
+        lanes, size, matrix = self.lanes, self.pixels, self.matrix
+        with f.loop(*span, lanes) as c:
             columns: list[list[Value]] = []
             for j in range(size):
                 column = [f.read(f.at(pixel(i, j), c, self.source), self.source, lanes) for i in range(size)]
                 for value in column:
                     largest.set(f.larger(largest.get(), f.magnitude(value)))
                 columns.append(combined(f, matrix, column))
-            for i in range(size):
+            for i in range(len(matrix)):
                 for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
-                    f.store(value, f.at(target, step * (i * size + j) + c, "f32"))
+                    f.store(value, f.at(target, step * (i * len(matrix) + j) + (c - span[0]), "f32"))
+
+
+@dataclass(frozen=True)
+class CotangentTiles(WinogradTiles):
+    """How cotangents of a convolution's result are cut into tiles of m x m pixels, for the gradient of its filter: they are the taps of a
+    filter there, transformed as such to the points of a patch.
+    """
+
+    @property
+    def pixels(self) -> int:
+        return self.outputs
+
+    @property
+    def matrix(self) -> Matrix:
+        return matrices(TAPS, self.outputs).g
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from ttc.runtime.engines.native.jobs.products import FLOATS, block_of, left_oper
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
 from ttc.runtime.engines.native.jobs.winograd import convolve_tiles, tiling_of
+from ttc.runtime.engines.native.jobs.winograd_gradient import gradient_tiling_of, sum_tiles
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
 
@@ -46,7 +47,7 @@ def conv2d(n: Lowering) -> None:
     bias = n.operand(2) if n.has(2) else None
     count, height, width, outputs = n.result_shape()
     axes = axes_of(n, x.shape[1:3], w.shape[:2], (height, width))
-    if groups == 1 and _in_tiles(n, x, w, axes, bias):
+    if groups == 1 and (_in_tiles(n, x, w, axes, bias) or _cotangents_in_tiles(n, x, w, axes, bias)):
         return
     w = n.densified(w)
     if x.storage in INTEGERS or w.storage in INTEGERS:
@@ -131,6 +132,17 @@ def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis]
     if tiling is None:
         return False
     convolve_tiles(n, left_operand(n, x, x.storage), w, axes, tiling, result_of(n, *whole_region(n, bias)))
+    return True
+
+
+def _cotangents_in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> bool:
+    """Convolve x[row, h, w, image] with w[y, x, image, column], both lying anyhow, to the gradient of a filter of 3 x 3 taps by Winograd's
+    way, if that is faster; tells whether it did.
+    """
+    tiling = gradient_tiling_of(n, x, w, axes)
+    if tiling is None or _parts(n, x, w, x.shape[0] * axes[0].windows * axes[1].windows) == 1:
+        return False
+    sum_tiles(n, x, w, axes, tiling, result_of(n, *whole_region(n, bias)))
     return True
 
 

@@ -166,6 +166,10 @@ def convolutions() -> Iterator[Graph]:
                 yield graph_of(
                     "conv2d", [(2, n + 6, 17, 16), (3, 3, 16, n + 16), (n + 16,)], around, format, held=held, precision=precision
                 )
+        for precision, format in (("float32", "Float32"), ("high", "Half"), ("float32", "Float16_b")):
+            around = {**wide, "pads": (1, 0, 1, 2), "activation": None}
+            cotangents = (n // 2 + 6, n + 6, 9, 80)
+            yield graph_of("conv2d", [(144, cotangents[0], n + 6, 9), cotangents], around, format, precision=precision)
         up = {"strides": (2, 3), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 1), "groups": 1}
         yield graph_of("conv_transpose2d", [(2, 5, n, 7), (3, 2, 4, 7), (4,)], up, held=(1, 2))
         yield graph_of(
