@@ -36,6 +36,8 @@ _CHUNK_BYTES = 640 << 10
 """The most bytes of patches and sums of a chunk of tiles: they stay in the second-level cache with the filter's panel at one point."""
 _NEAR_BYTES = 512 << 10
 """The most bytes of a filter's panel that stays in the second-level cache from chunk to chunk."""
+_WHOLE_BYTES, _LEAST_PANELS = 1 << 20, 4
+"""The most bytes of patches of all tiles, and the least panels, with which each task transforms its part of a filter that is computed."""
 _TASKS = 24
 _FEW_CHUNKS = 8
 """The most chunks of tiles for which several tasks share each, and patches are prepared."""
@@ -110,6 +112,7 @@ class TileSplit:
     Args:
         most: tiles of a chunk.
         prepared: whether patches are, by a job before.
+        whole: whether all panels meet all tiles at once, so that each task transforms its part of the filter.
     """
 
     block: Block
@@ -117,12 +120,15 @@ class TileSplit:
     chunks: int
     panel_chunks: int
     prepared: bool
+    whole: bool = False
 
 
-def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: int) -> TileSplit:
-    """Return how so many tiles, of all images, are shared out."""
+def split_of(n: Lowering, tiling: Tiling, tiles: int, channels: int, columns: int, *, constant: bool = True) -> TileSplit:
+    """Return how so many tiles, of all images, are shared out.  constant: whether the filter is, which is transformed at load then."""
     wide = block_for(n.cpu, tiles, columns)
     panels = wide.panels(columns)
+    if not constant and tiles * channels * tiling.points * 4 <= _WHOLE_BYTES and panels >= _LEAST_PANELS:
+        return TileSplit(wide, tiles, 1, min(panels, _TASKS), False, True)
     most = _most_tiles(tiles, channels, tiling.points, wide)
     prepared = n.cpu.vector_bytes < 64 and -(-tiles // most) <= _FEW_CHUNKS and panels > 1
     chunks = min(-(-_TASKS // panels), max(tiles // (_LEAST_BLOCKS * wide.rows), 1)) if prepared else -(-tiles // most)
@@ -137,17 +143,17 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Window
     """Add the jobs that convolve x[n, h, w, c], dense in channels, with the filter w[3, 3, c, o], whose strides may be any."""
     channels, columns = w.shape[2:]
     tiles = x.shape[0] * tiling.rows * tiling.columns
-    split = split_of(n, tiling, tiles, channels, columns)
+    split = split_of(n, tiling, tiles, channels, columns, constant=w.is_constant)
     block = split.block
     watched = not w.is_constant
-    u, peaks = _filter(n, w, tiling, block)
-    kernel = Winograd(tiling.outputs, block, result.region, result.spread, x.storage, w.storage, split.prepared, watched)
+    filter_words, taps, read = _filter(n, w, tiling, block, whole=split.whole)
+    kernel = Winograd(tiling.outputs, block, result.region, result.spread, x.storage, w.storage, split.prepared, watched, taps)
     image: dict[str, Word] = {"a": x, "channels": channels, "tiles": tiles, "y_tiles": tiling.rows, "x_tiles": tiling.columns}
     image |= {"chunks": split.chunks, **_strides("a", x)}
     for name, axis in zip("yx", axes, strict=True):
         image |= {f"{name}_size": axis.size, f"{name}_before": axis.before}
     tensors = {"c": result.view, **dict(zip(kernel.finish.others, result.others, strict=True))}
-    words = {"u": u, "w": w, **_filter_strides(w), **tensors, **image, **({"filter_peaks": peaks} if watched else {})}
+    words: dict[str, Word] = {**filter_words, **tensors, **image}
     words |= {"columns": columns, "y_windows": axes[0].windows, "x_windows": axes[1].windows}
     words |= {"panels": block.panels(columns), "panel_chunks": split.panel_chunks, "row_blocks": -(-split.most // block.rows)}
     words |= {"most_tiles": split.most}
@@ -163,7 +169,7 @@ def convolve_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Window
         chunk=1,
         scratch=kernel.scratch_bytes(channels, split.most),
         flops=2 * result.view.elements * channels * TAPS**2,
-        moved_bytes=sum(view.elements * view.item_bytes for view in (u, x, *tensors.values())),
+        moved_bytes=sum(view.elements * view.item_bytes for view in (read, x, *tensors.values())),
     )
 
 
@@ -200,7 +206,16 @@ def _most_tiles(tiles: int, channels: int, points: int, block: Block) -> int:
     return blocks * block.rows
 
 
-def _filter(n: Lowering, w: View, tiling: Tiling, block: Block) -> tuple[View, View]:
+def _filter(n: Lowering, w: View, tiling: Tiling, block: Block, *, whole: bool) -> tuple[dict[str, Word], int | None, View]:
+    """Return the words that tell of a filter, how its taps lie if tasks transform it themselves, and what of it they read."""
+    if whole:
+        w, taps = _readable(n, w)
+        return {"w": w, **_filter_strides(w)}, taps, w
+    u, peaks = _in_panels(n, w, tiling, block)
+    return {"u": u, "w": w, **_filter_strides(w), **({} if w.is_constant else {"filter_peaks": peaks})}, None, u
+
+
+def _in_panels(n: Lowering, w: View, tiling: Tiling, block: Block) -> tuple[View, View]:
     """Return the filter in panels, and bits of its largest magnitudes."""
     gap = not w.is_constant
     w, taps = _readable(n, w)

@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import and_
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -194,6 +195,18 @@ def emit_block(f: Writer, block: Block, count: int, operands: Operands, multipli
             _step(f, sums, rows, place, panel.get(), multiplier)
             panel.set(f.at(panel.get(), block.columns, "f32"))
     return [[variable.get() for variable in row] for row in sums]
+
+
+def emit_kept(f: Writer, block: Block, sums: Sequence[Sequence[Value]], target: Value, begins: Value) -> None:
+    """Put the vectors of a block of sums into memory, row by row of its columns, or, unless it `begins`, add them to what is there."""
+    places = [f.at(target, r * block.columns + v * block.lanes, "f32") for r in range(len(sums)) for v in range(block.vectors)]
+    with f.choice(begins) as (put, add):
+        with put:
+            for value, place in zip(chain(*sums), places, strict=True):
+                f.store(value, place)
+        with add:
+            for value, place in zip(chain(*sums), places, strict=True):
+                f.store(f.load(place, "f32", block.lanes) + value, place)
 
 
 def emit_sums(

@@ -4,6 +4,7 @@ The result is cut into tiles of m x m pixels.  For a chunk of tiles a task bring
 which the convolution is elementwise but for the sum over channels: (m + 2)^2 matrix products of tiles by channels and channels by
 outputs, which it brings back into pixels and takes through the region.  All that lies between stays in the second-level cache.  Where
 several tasks share a chunk, patches are prepared by a job before (`WinogradPatches`): few tiles of many channels, whose filter is large.
+Where so few meet a filter that is computed at each run, tasks transform their panels of it themselves.
 
 Measured on a core of AMD Zen 4, in percent of what direct sums could reach at best (118 GFLOP/s): m = 2: 190 at 56x56x64 and 28x28x128,
 210 at 14x14x256, 150 at 7x7x512 (a filter of 17 MB, a fifth of the tiles beyond the edge), 115 at 256x256x16; m = 4: 320, 350, 275, 185.
@@ -23,11 +24,11 @@ from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_sums
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block, emit_kept, emit_sums
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
-from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, filter_address, point_step
+from ttc.runtime.engines.native.kernels.winograd_filter import FILTER_STRIDES, WinogradFilter, filter_address, point_step
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
 from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, WinogradTiles, pixel_address
 from ttc.runtime.engines.native.kernels.words import Words
@@ -43,6 +44,8 @@ LIMIT_BITS = (LIMIT_EXPONENT + _EXPONENT_BIAS) << _MANTISSA_BITS
 """The limit as the bits of a float32, which are ordered as magnitudes are."""
 _SIZES = ("columns", "tiles", "y_windows", "x_windows", "chunks", "panels", "panel_chunks", "row_blocks", "most_tiles")
 _PREPARED = ("v", "peaks", "parts")
+_CHANNELS = 64
+"""The channels of a panel that a task transforms at a time, where it does."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Winograd(JobKernel):
         image, filter: element types of a and w.
         prepared: whether patches are there, by `WinogradPatches` with as many chunks and so many parts: v, peaks, parts.
         watched: whether the filter may hold any number: `filter_peaks` then has bits of its largest magnitudes, one a channel.
+        taps: None: the filter is there, in panels; else tasks transform their part of it themselves, and it says how its taps lie: see
+            `WinogradFilter`.
 
     Tasks: (range of panels, range of tiles), the latter fastest.  Words: `names`; strides in bytes.  a: x[n, h, w, c], dense in
     channels, of which there is a multiple of the vector; u: the filter in panels; w: the filter itself (both see `winograd_filter`).
@@ -70,6 +75,7 @@ class Winograd(JobKernel):
     filter: Storage
     prepared: bool = False
     watched: bool = False
+    taps: int | None = None
 
     @property
     def tiles(self) -> WinogradTiles:
@@ -85,19 +91,26 @@ class Winograd(JobKernel):
     def names(self) -> tuple[str, ...]:
         tensors = ("c", *self.finish.others)
         strides = (f"{tensor}_{axis}" for tensor in tensors for axis in ("image", "y", "x"))
-        more = (*(_PREPARED if self.prepared else ()), *(("filter_peaks",) if self.watched else ()))
-        return (*_SIZES, *IMAGE, *more, "u", "w", *FILTER_STRIDES, *tensors, *strides)
+        more = (*(_PREPARED if self.prepared else ()), *(("filter_peaks",) if self.watched and self.taps is None else ()))
+        return (*_SIZES, *IMAGE, *more, *(("u",) if self.taps is None else ()), "w", *FILTER_STRIDES, *tensors, *strides)
 
     def scratch_bytes(self, channels: int, most_tiles: int) -> int:
         """Return the bytes of scratch memory that one thread needs: zeros, addresses of pixels, pixels of one tile, a tap of the filter,
-        patches and sums."""
+        patches, sums, and channels of the filter at all points."""
         fixed = self.tiles.table_bytes(channels) + (self.outputs**2 + channels) * self.block.columns * 4
         patches = 0 if self.prepared else self.tiles.elements(most_tiles, channels)
-        return fixed + 4 * (patches + self.tiles.elements(most_tiles, self.block.columns))
+        filter_part = 0 if self.taps is None else self.tiles.points * self._filter_step
+        return fixed + 4 * (patches + self.tiles.elements(most_tiles, self.block.columns) + filter_part)
+
+    @property
+    def _filter_step(self) -> int:
+        """The elements from one point to the next of the channels of the filter that a task has transformed."""
+        return point_step(_CHANNELS, self.block.columns, gap=True)
 
     def emit_job(self, f: Writer, words: Words) -> None:
         self.tiles.emit_zeros(f, words)
-        filter_peak = self._largest(f, words.pointer("filter_peaks"), words["channels"]) if self.watched else f.constant(0, "u32")
+        is_known = self.watched and self.taps is None
+        filter_peak = self._largest(f, words.pointer("filter_peaks"), words["channels"]) if is_known else f.constant(0, "u32")
         with f.loop(f.begin, f.end) as task:
             chunks = words["chunks"]
             chunk = task % chunks
@@ -108,9 +121,16 @@ class Winograd(JobKernel):
             with f.choice(f.larger(peak, filter_peak) < LIMIT_BITS) as (tame, wild):
                 with tame, f.loop(*panels) as panel:
                     self._fetch(f, words, tiles, panel)
-                    self._products(f, words, memory, tiles, panel)
-                    with f.loop(*tiles) as tile:
-                        self._finish(f, words, memory, tile, tiles, panel)
+                    if self.taps is None:
+                        self._products(f, words, memory, tiles, panel)
+                        self._finish_all(f, words, memory, tiles, panel)
+                    else:
+                        peak = self._with_filter(f, words, memory, tiles, panel)
+                        with f.choice(peak < LIMIT_BITS) as (calm, strange):
+                            with calm:
+                                self._finish_all(f, words, memory, tiles, panel)
+                            with strange:
+                                self._directly(f, words, memory, tiles, panel)
                 with wild, f.loop(*panels) as panel:
                     self._directly(f, words, memory, tiles, panel)
 
@@ -119,10 +139,11 @@ class Winograd(JobKernel):
         channels = words["channels"]
         tile = f.at(f.scratch, channels * 4 + self.tiles.table_bytes(0), "i8")
         tap = f.at(tile, self.outputs**2 * self.block.columns, "f32")
-        after = f.at(tap, channels * self.block.columns, "f32")
+        part = f.at(tap, channels * self.block.columns, "f32")
+        after = part if self.taps is None else f.at(part, self.tiles.points * self._filter_step, "f32")
         if self.prepared:
-            return _Memory(tile, tap, self.tiles.chunk(words, chunk, first), after)
-        return _Memory(tile, tap, after, f.at(after, self.tiles.step(words["most_tiles"], channels) * self.tiles.points, "f32"))
+            return _Memory(tile, tap, self.tiles.chunk(words, chunk, first), after, part)
+        return _Memory(tile, tap, after, f.at(after, self.tiles.step(words["most_tiles"], channels) * self.tiles.points, "f32"), part)
 
     def _peak(self, f: Writer, words: Words, chunk: Value) -> Value:
         """Bits of the largest magnitude in the patches of a chunk."""
@@ -160,6 +181,46 @@ class Winograd(JobKernel):
                 with f.when((last - first).equals(rows)):
                     operands = Operands(lambda _, addresses=addresses: addresses, right, f.constant(1, "i64"), channels)
                     emit_sums(f, block, rows, operands, "f32", target)
+
+    def _with_filter(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value], panel: Value) -> Value:
+        """sums[point, tile, column] of a panel, whose filter is transformed some channels at a time; gives the largest one's bits.
+
+        What is transformed stays in the second-level cache, and is never in main memory: a gain where few tiles meet a large filter.
+        """
+        block, step = self.block, f.constant(self._filter_step, "i64")
+        kernel = WinogradFilter(self.outputs, block.columns, block.lanes, self.filter, self.taps or 0, True)
+        largest, channels = f.variable(f.constant(0, "u32", block.lanes)), words["channels"]
+        with f.loop(0, channels, _CHANNELS) as start:
+            depth = f.smaller(channels - start, _CHANNELS)
+            with f.loop(0, depth) as c, f.loop(0, block.columns, block.lanes) as v:
+                target = f.at(memory.filter_part, c * block.columns + v, "f32")
+                kernel.emit_vector(f, words, (start + c, panel * block.columns + v), target, step, largest)
+            with f.loop(0, self.tiles.points) as point:
+                right = f.at(memory.filter_part, step * point, "f32")
+                self._add_products(f, words, memory, tiles, point, (right, start, depth))
+        return f.folded("larger", largest.get())
+
+    def _add_products(
+        self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value], point: Value, part: tuple[Value, Value, Value]
+    ) -> None:
+        """Add to sums at a point what some channels give.  part: the filter there, the first channel, how many there are."""
+        channels, block, (right, start, depth) = words["channels"], self.block, part
+        count, blocks = tiles[1] - tiles[0], words["row_blocks"]
+        spans = shares_of(count, blocks)
+        with f.loop(0, blocks) as number:
+            first, last = spans.span(number)
+            left = f.at(memory.patches, point * self.tiles.step(count, channels) + first * channels + start, "f32")
+            target = f.at(memory.sums, point * self.tiles.step(count, block.columns) + first * block.columns, "f32")
+            for rows in block.counts:
+                with f.when((last - first).equals(rows)):
+                    addresses = [f.at(left, channels * r, "f32") for r in range(rows)]
+                    operands = Operands(lambda _, found=addresses: found, right, f.constant(1, "i64"), depth)
+                    emit_kept(f, block, emit_block(f, block, rows, operands, "f32"), target, start.equals(0))
+
+    def _finish_all(self, f: Writer, words: Words, memory: _Memory, tiles: tuple[Value, Value], panel: Value) -> None:
+        """All tiles of a panel, from sums to the result."""
+        with f.loop(*tiles) as tile:
+            self._finish(f, words, memory, tile, tiles, panel)
 
     def _finish(self, f: Writer, words: Words, memory: _Memory, tile: Value, tiles: tuple[Value, Value], panel: Value) -> None:
         """A tile of a panel, from sums to the result: whole ones in registers, where the region is short."""
@@ -280,9 +341,11 @@ class _Memory:
         tile: pixels of one tile, of one panel.
         tap: what of the filter belongs to one tap and one panel, where that is summed directly.
         patches, sums: by point, tile and channel, or column of one panel.
+        filter_part: by point, channel and column, where the task transforms the filter.
     """
 
     tile: Value
     tap: Value
     patches: Value
     sums: Value
+    filter_part: Value

@@ -66,11 +66,27 @@ class WinogradFilter(JobKernel):
             f.store(f.constant(0, "u32"), f.at(words.pointer("peaks"), c, "u32"))
         with f.loop(0, words["columns"], self.columns) as start, f.loop(f.begin, f.end) as c:
             largest = f.variable(f.constant(0, "u32", self.lanes))
+            step = point_step(words["channels"], self.columns, gap=self.gap)
+            panel = f.at(words.pointer("u"), start // self.columns * step * len(matrices(self.outputs).g) ** 2, "f32")
             with f.loop(0, self.columns, self.lanes) as v:
-                found = self._far(f, words, c, start + v) if self.taps == 0 else self._near(f, words, c, start + v)
-                self._transform(f, words, found, largest, (c, start, v))
+                self.emit_vector(f, words, (c, start + v), f.at(panel, c * self.columns + v, "f32"), step, largest)
             peak = f.at(words.pointer("peaks"), c, "u32")
             f.store(f.larger(f.load(peak, "u32"), f.folded("larger", largest.get())), peak)
+
+    def emit_vector(self, f: Writer, words: Words, place: tuple[Value, Value], target: Value, step: Value, largest: LocalVariable) -> None:
+        """Write a vector of columns at all points.
+
+        place: channel, column.  target: address at the first point.  step: elements from point to point.  largest: raised to the largest
+        bits of a magnitude.
+        """
+        taps = self._far(f, words, *place) if self.taps == 0 else self._near(f, words, *place)
+        for value in taps:
+            largest.set(f.larger(largest.get(), f.magnitude(value)))
+        matrix = matrices(self.outputs).g
+        columns = [combined(f, matrix, taps[j::TAPS]) for j in range(TAPS)]
+        for i in range(len(matrix)):
+            for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
+                f.store(value, f.at(target, step * (i * len(matrix) + j), "f32"))
 
     def _far(self, f: Writer, words: Words, c: Value, column: Value) -> list[Value]:
         """Return a vector of columns at each tap, of taps that lie apart."""
@@ -95,16 +111,3 @@ class WinogradFilter(JobKernel):
             square = [f.read(f.at(row, start, self.source), self.source, lanes, mask) for row in rows]
             found += transposed(f, square)[len(found) - start : count - start]
         return found[::-1] if self.taps < 0 else found
-
-    def _transform(self, f: Writer, words: Words, taps: list[Value], largest: LocalVariable, place: tuple[Value, Value, Value]) -> None:
-        """Write a vector of columns at all points.  place: channel, first column of the panel, column in it."""
-        c, start, v = place
-        for value in taps:
-            largest.set(f.larger(largest.get(), f.magnitude(value)))
-        matrix = matrices(self.outputs).g
-        channels, columns = words["channels"], [combined(f, matrix, taps[j::TAPS]) for j in range(TAPS)]
-        step = point_step(channels, self.columns, gap=self.gap)
-        panel = f.at(words.pointer("u"), start // self.columns * step * len(matrix) ** 2 + c * self.columns + v, "f32")
-        for i in range(len(matrix)):
-            for j, value in enumerate(combined(f, matrix, [column[i] for column in columns])):
-                f.store(value, f.at(panel, step * (i * len(matrix) + j), "f32"))

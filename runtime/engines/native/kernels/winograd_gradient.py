@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block
+from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block, emit_kept
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import shares_of
@@ -183,19 +182,7 @@ class WinogradGradient(JobKernel):
                     addresses = [f.at(left, r, "f32") for r in range(height)]
                     one = f.constant(1, "i64")
                     operands = Operands(lambda _, found=addresses: found, right, one, count, step=rows)
-                    self._keep(f, emit_block(f, block, height, operands, "f32"), target, begins)
-
-    def _keep(self, f: Writer, rows: list[list[Value]], target: Value, begins: Value) -> None:
-        """Put the vectors of a block of sums into memory, or add them to what is there."""
-        block = self.block
-        places = [[f.at(target, r * block.columns + v * block.lanes, "f32") for v in range(block.vectors)] for r in range(len(rows))]
-        with f.choice(begins) as (put, add):
-            with put:
-                for value, place in zip(chain(*rows), chain(*places), strict=True):
-                    f.store(value, place)
-            with add:
-                for value, place in zip(chain(*rows), chain(*places), strict=True):
-                    f.store(f.load(place, "f32", block.lanes) + value, place)
+                    emit_kept(f, block, emit_block(f, block, height, operands, "f32"), target, begins)
 
     def _taps(self, f: Writer, words: Words, memory: _Memory, part: _Part) -> None:
         """Bring sums back into taps, through the region, and store them: whole panels from registers, where the region is short."""

@@ -293,6 +293,28 @@ def test_wild_numbers_in_a_filter_that_comes_in_reach_its_results_alone(value: f
     np.testing.assert_allclose(calm, np.delete(expected, 33, 3), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("level", ["avx512", "avx2"])
+@pytest.mark.parametrize("perm", [(2, 3, 1, 0), (1, 2, 3, 0)])
+@pytest.mark.parametrize(("op", "channels", "outputs"), [("conv2d", 144, 330), ("conv_transpose2d", 258, 80)])
+@pytest.mark.parametrize("value", [None, np.inf, np.nan, 3e38])
+def test_few_tiles_meet_a_filter_as_it_is_transformed(
+    value: float | None, op: str, channels: int, outputs: int, perm: tuple[int, ...], level: str
+) -> None:
+    sizes = dict(zip(perm, (3, 3, channels, outputs), strict=True))
+    x, w = normal(2, 4, 5, channels if op == "conv2d" else outputs), normal(*(sizes[axis] for axis in range(4)))
+    if value is not None:
+        w.transpose(perm)[(1, 1, 2, 70) if op == "conv2d" else (1, 1, 70, 2)] = value
+    found, expected = of_a_model(op, x, w, level, perm)
+    assert found.kernels[-1] == "Winograd"
+    assert "WinogradFilter" not in found.kernels
+    with np.errstate(over="ignore", invalid="ignore"):
+        expected = expected.astype(np.float32)
+    np.testing.assert_array_equal(np.isfinite(found.native), np.isfinite(expected))
+    tame = np.isfinite(expected) & (np.abs(expected) < 1e30)
+    assert tame.mean() > 0.99
+    np.testing.assert_allclose(found.native[tame], expected[tame], rtol=1e-4, atol=1e-3)
+
+
 # ---- transposed convolutions --------------------------------------------------------------------------------------------------------
 
 
