@@ -4,14 +4,17 @@
 
 Each network is compiled with AdamW (ResNet-18: SGD with momentum) for the host and for the device, a step taking all rows in so many
 microbatches.  The figure of weights is the relative L2 difference of all parameters after the steps, in Float32; that of gradients is
-the relative L2 difference of the sums that `backward` adds up for one microbatch, the device storing Float16_b.  Epochs, cycles and the
-matrix engines' rate are those of program `step` in Float16_b, by the performance model.  `--steps 0` leaves the runs out.
+the relative L2 difference of the sums that `backward` adds up for one microbatch, the device storing Float16_b.  "By rounding alone" is how
+much gradients of PyTorch in float64 change when what each layer gives is rounded to bfloat16, and nothing else is: no device that stores
+such tensors can come much nearer.  Epochs, cycles and the matrix engines' rate are those of program `step` in Float16_b, by the
+performance model.  `--steps 0` leaves the runs out.
 Exit status 1 if a figure is above its bound: 1e-3 and 2e-2.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 import time
@@ -45,7 +48,7 @@ class Row:
     """One network, trained in so many microbatches.
 
     Args:
-        weights, gradients: relative L2 differences; None where nothing was run.
+        weights, gradients, rounding: relative L2 differences; None where nothing was run.
         epochs: on the device, of a step; host_ops: ops that the host computes.
         cycles: of a step; switching: the share of it in which epochs begin; matrix_rate: the share of the matrix engines' rate.
         seconds: of compilation.
@@ -55,6 +58,7 @@ class Row:
     microbatches: int
     weights: float | None
     gradients: float | None
+    rounding: float | None
     epochs: int
     host_ops: int
     cycles: float
@@ -124,6 +128,35 @@ def gradients(given: Task, program: Any, rows: int) -> Arrays:
         return {name: value for name, value in executor.states().items() if name.startswith("grad.")}
 
 
+def rounding(given: Task, rows: int) -> float:
+    """Return by how much gradients in float64 change when the results of layers, and nothing else, are rounded to bfloat16."""
+    exact, rounded = ({} for _ in range(2))
+    for found, hooked in ((exact, False), (rounded, True)):
+        network = copy.deepcopy(given.network).double().train()
+        for module in network.modules():
+            if hooked and not list(module.children()):
+                module.register_forward_hook(lambda _module, _given, result: _Rounded.apply(result))
+        batch, target = given.batch[:rows], given.target[:rows].reshape(-1)
+        result = network(batch.double() if batch.is_floating_point() else batch)
+        torch.nn.functional.cross_entropy(result.flatten(0, -2), target).backward()
+        found.update({name: p.grad.numpy() for name, p in network.named_parameters() if p.grad is not None})
+    return difference(rounded, exact)
+
+
+class _Rounded(torch.autograd.Function):
+    """A tensor as bfloat16 holds it; cotangents pass as they are."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        del ctx
+        return value.to(torch.bfloat16).to(value.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Tensor) -> Tensor:
+        del ctx
+        return cotangent
+
+
 def difference(found: Arrays, wanted: Arrays) -> float:
     """Return the relative L2 difference of all arrays together."""
     squares = [(np.square(found[k] - x, dtype=np.float64).sum(), np.square(x, dtype=np.float64).sum()) for k, x in wanted.items()]
@@ -137,25 +170,39 @@ def measured(name: str, target: str, microbatches: int, steps: int) -> Row:
     start = time.perf_counter()
     stored = compiled(given, target, microbatches, STORED)
     seconds = time.perf_counter() - start
-    weights = differs = None
+    weights = differs = by_rounding = None
     if steps:
         host = compiled(given, "host", microbatches)
         weights = difference(trained(given, compiled(given, target, microbatches), steps), trained(given, host, steps))
         differs = difference(gradients(given, stored, rows), gradients(given, host, rows))
+        by_rounding = rounding(given, rows)
     cost = run_cost(stored.netlist, "step")
     graphs = [g for g in stored.netlist.graphs.values() if g.name in {str(i.args[0]) for i in stored.netlist.programs["step"].instructions}]
     on_host = [op for graph in graphs for op in graph.ops if isinstance(op.place, Host)]
     epochs = sum(not any(isinstance(op.place, Host) for op in graph.ops) for graph in graphs)
     share = cost.switch_cycles / cost.cycles
-    return Row(name, microbatches, weights, differs, epochs, len(on_host), cost.cycles, share, cost.math_peak, round(seconds, 1))
+    return Row(
+        name, microbatches, weights, differs, by_rounding, epochs, len(on_host), cost.cycles, share, cost.math_peak, round(seconds, 1)
+    )
 
 
 def table(rows: list[Row]) -> str:
     """Return figures as a table of Markdown."""
-    heads = ("network", "microbatches", "weights", "gradients", "epochs", "ops on the host", "cycles", "switching", "matrix rate")
+    heads = (
+        "network",
+        "microbatches",
+        "weights",
+        "gradients",
+        "by rounding alone",
+        "epochs",
+        "ops on the host",
+        "cycles",
+        "switching",
+        "matrix rate",
+    )
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
-        found = ["" if x is None else f"{x:.1e}" for x in (row.weights, row.gradients)]
+        found = ["" if x is None else f"{x:.1e}" for x in (row.weights, row.gradients, row.rounding)]
         cost = [f"{row.cycles:,.0f}", f"{row.switching:.0%}", f"{row.matrix_rate:.1%}"]
         lines.append(f"| {row.network} | {row.microbatches} | {' | '.join([*found, str(row.epochs), str(row.host_ops), *cost])} |")
     return "\n".join(lines)
