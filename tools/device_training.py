@@ -180,26 +180,14 @@ def measured(name: str, target: str, microbatches: int, steps: int) -> Row:
     graphs = [g for g in stored.netlist.graphs.values() if g.name in {str(i.args[0]) for i in stored.netlist.programs["step"].instructions}]
     on_host = [op for graph in graphs for op in graph.ops if isinstance(op.place, Host)]
     epochs = sum(not any(isinstance(op.place, Host) for op in graph.ops) for graph in graphs)
-    share = cost.switch_cycles / cost.cycles
-    return Row(
-        name, microbatches, weights, differs, by_rounding, epochs, len(on_host), cost.cycles, share, cost.math_peak, round(seconds, 1)
-    )
+    costs = cost.cycles, cost.switch_cycles / cost.cycles, cost.math_peak
+    return Row(name, microbatches, weights, differs, by_rounding, epochs, len(on_host), *costs, round(seconds, 1))
 
 
 def table(rows: list[Row]) -> str:
     """Return figures as a table of Markdown."""
-    heads = (
-        "network",
-        "microbatches",
-        "weights",
-        "gradients",
-        "by rounding alone",
-        "epochs",
-        "ops on the host",
-        "cycles",
-        "switching",
-        "matrix rate",
-    )
+    heads = ["network", "microbatches", "weights", "gradients", "by rounding alone"]
+    heads += ["epochs", "ops on the host", "cycles", "switching", "matrix rate"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         found = ["" if x is None else f"{x:.1e}" for x in (row.weights, row.gradients, row.rounding)]

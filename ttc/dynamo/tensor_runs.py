@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument, Program
 from ttc.dynamo.results import ComputedOutput, GivenOutput, ViewOutput
-from ttc.dynamo.tensors import dense_stride, empty_strided, tensor_of
+from ttc.dynamo.tensors import empty_strided, tensor_of
 from ttc.importers.torch.dtypes import TORCH_DTYPES
 from ttc.importers.torch.weights import array_of
 from ttc.runtime.arguments import inputs_of, outputs_of
@@ -134,7 +134,7 @@ def _input(name: str, position: int, dtype: np.dtype, shape: tuple[int, ...]) ->
 def _result(result: Argument, view: ViewOutput | None, stride: tuple[int, ...] | None) -> _Result:
     """view: the output that shows all of the value; None for the value as it is."""
     shape, dtype = tuple(result.shape), np.dtype(result.dtype)
-    size, own = (shape, dense_stride(shape)) if view is None else (view.size, view.stride)
+    size, own = (shape, torch.empty(shape, device="meta").stride()) if view is None else (view.size, view.stride)
     return _Result(result.name, dtype, TORCH_DTYPES[dtype], shape, size, own, stride)
 
 
@@ -149,11 +149,5 @@ def shown_whole(
 
 def _is_order(size: Sequence[int], stride: Sequence[int], count: int) -> bool:
     """Return whether a tensor shows each of so many elements once."""
-    if prod(size) != count:
-        return False
-    step = 1
-    for length, own in sorted(((n, s) for n, s in zip(size, stride, strict=True) if n > 1), key=lambda item: item[1]):
-        if own != step:
-            return False
-        step *= length
-    return True
+    form = torch.empty_strided(size, stride, device="meta")
+    return form.numel() == count and torch.ops.aten.is_non_overlapping_and_dense(form)

@@ -18,16 +18,6 @@ empty_strided: Callable[[Sequence[int], Sequence[int], torch.dtype], torch.Tenso
 """Returns a new tensor of these sizes and strides, as `torch.empty_strided` does, in half the time; what inductor writes calls it."""
 
 
-def dense_stride(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a tensor whose elements lie one after the other, as PyTorch gives them."""
-    found: list[int] = []
-    step = 1
-    for length in reversed(shape):
-        found.append(step)
-        step *= max(length, 1)
-    return tuple(reversed(found))
-
-
 def tensor_of(array: NDArray) -> torch.Tensor:
     """Return a tensor that shares the memory of an array which is C-contiguous, and nobody else's."""
     if not array.size:  # numpy has strides of its own for these

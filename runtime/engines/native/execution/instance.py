@@ -124,9 +124,10 @@ class Instance:
         patch = self._template.patches.get(buffer)
         return _ignored if patch is None else partial(patch.apply, self._words)
 
-    def patched(self, buffers: Sequence[PlanBuffer]) -> tuple[NDArray[np.int64], list[Patch]]:
-        """Return the words of all jobs, and which of them have the addresses of buffers."""
-        return self._words, [self._template.patches.get(buffer, NO_PATCH) for buffer in buffers]
+    def patched(self, buffers: Sequence[PlanBuffer | None]) -> tuple[NDArray[np.int64], list[Patch]]:
+        """Return the words of all jobs, and for each buffer which of them have its address; none have that of None."""
+        patches = self._template.patches
+        return self._words, [NO_PATCH if buffer is None else patches.get(buffer, NO_PATCH) for buffer in buffers]
 
     def leave_out(self, jobs: Mapping[int, bool]) -> None:
         """Set for each job whether runs pass it over."""

@@ -11,34 +11,33 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from ttc.runtime.engines.native.codegen.code import Code
+from ttc.runtime.engines.native.codegen.code import Code, Signature
 from ttc.runtime.engines.native.execution.instance import Instance
 from ttc.runtime.engines.native.graph.tensors import PlanBuffer
 from ttc.runtime.engines.native.kernels.addresses import PlaceAddresses
 
 PLACE = PlaceAddresses()
-_Place = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 
 class Addresses:
     """Puts buffers of an instance at addresses, all of them by one call.
 
     Args:
-        buffers: that the jobs of the instance have the addresses of.
+        buffers: that the jobs of the instance have the addresses of, in order; None for an address that no job has.
         code: compiled `PLACE`.
     """
 
-    def __init__(self, instance: Instance, buffers: Sequence[PlanBuffer], code: Code) -> None:
+    def __init__(self, instance: Instance, buffers: Sequence[PlanBuffer | None], code: Code) -> None:
         words, patches = instance.patched(buffers)
         sizes = [len(patch.positions) for patch in patches]
         numbers = np.repeat(np.arange(len(buffers)), sizes)
         positions, offsets = (np.concatenate([_NONE, *(getattr(patch, name) for patch in patches)]) for name in ("positions", "offsets"))
-        given = np.zeros(max(len(buffers), 1), np.int64)
+        given = np.zeros(len(buffers), np.int64)
         self._lists = (words, given, positions, numbers, offsets)
         self._list_addresses = np.array([array.ctypes.data for array in self._lists], np.int64)
         self._fill = partial(Struct(f"={len(buffers)}q").pack_into, given.data, 0)
         arguments = ctypes.c_void_p(self._list_addresses.ctypes.data), ctypes.c_int64(0), ctypes.c_int64(sum(sizes)), ctypes.c_void_p(None)
-        self._place = partial(_Place(code.addresses[PLACE.key]), *arguments)
+        self._place = partial(Signature(code.addresses[PLACE.key]), *arguments)
 
     def place(self, addresses: Sequence[int]) -> None:
         """Put each buffer at its address."""
@@ -67,12 +66,9 @@ class OnMemory:
         code: Code,
     ) -> None:
         self.counts = len(inputs), len(results)
-        ports = [*inputs, *results]
-        self._numbers = [i for i, port in enumerate(ports) if isinstance(port, PlanBuffer)]
-        buffers = [port for port in ports if isinstance(port, PlanBuffer)]
-        self._all = len(buffers) == len(ports)
+        buffers = [port if isinstance(port, PlanBuffer) else None for port in (*inputs, *results)]
         self._addresses = Addresses(instance, buffers, code)
-        self._home = [home[buffer].ctypes.data if buffer in home else 0 for buffer in buffers]
+        self._home = [0 if buffer is None or buffer not in home else home[buffer].ctypes.data for buffer in buffers]
         self._away = False
         self._bring = [(i, port.ctypes.data, port.nbytes) for i, port in enumerate(inputs) if not isinstance(port, PlanBuffer)]
         self._take = [(i, port.ctypes.data, port.nbytes) for i, port in enumerate(results) if not isinstance(port, PlanBuffer)]
@@ -80,8 +76,7 @@ class OnMemory:
     def place(self, inputs: Sequence[int], results: Sequence[int]) -> None:
         """Have the next run read inputs from these addresses, and write results to those."""
         self._away = True
-        given = (*inputs, *results)
-        self._addresses.place(given if self._all else [given[i] for i in self._numbers])
+        self._addresses.place((*inputs, *results))
         for i, own, size in self._bring:
             memmove(own, inputs[i], size)
 

@@ -49,13 +49,38 @@ _CHANNELS = 64
 
 
 @dataclass(frozen=True)
-class Winograd(JobKernel):
-    """The kernel of Winograd's way: c = region(x convolved with w, others...).
+class WinogradProducts(JobKernel):
+    """A kernel that multiplies patches of images, and takes sums through a region.
 
     Args:
         outputs: m.
         block: of sums in registers.
         region, spread: see `Finish`.
+        image: element type of images.
+    """
+
+    outputs: int
+    block: Block
+    region: Region
+    spread: tuple[bool, ...]
+    image: Storage
+
+    @property
+    def tiles(self) -> WinogradTiles:
+        """How images are cut into tiles."""
+        return WinogradTiles(self.outputs, self.block.lanes, self.image)
+
+    @property
+    def finish(self) -> Finish:
+        """The function of sums before they are stored."""
+        return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
+
+
+@dataclass(frozen=True)
+class Winograd(WinogradProducts):
+    """The kernel of Winograd's way: c = region(x convolved with w, others...).
+
+    Args:
         image, filter: element types of a and w.
         prepared: whether patches are there, by `WinogradPatches` with as many chunks and so many parts: v, peaks, parts.
         watched: whether the filter may hold any number: `filter_peaks` then has bits of its largest magnitudes, one a channel.
@@ -67,25 +92,10 @@ class Winograd(JobKernel):
     Scratch: `scratch_bytes`.
     """
 
-    outputs: int
-    block: Block
-    region: Region
-    spread: tuple[bool, ...]
-    image: Storage
     filter: Storage
     prepared: bool = False
     watched: bool = False
     taps: int | None = None
-
-    @property
-    def tiles(self) -> WinogradTiles:
-        """How images are cut into tiles."""
-        return WinogradTiles(self.outputs, self.block.lanes, self.image)
-
-    @property
-    def finish(self) -> Finish:
-        """The function of sums before they are stored."""
-        return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
 
     @property
     def names(self) -> tuple[str, ...]:

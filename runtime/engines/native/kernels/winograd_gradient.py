@@ -18,16 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
-from ttc.runtime.engines.native.kernels.gemm_block import Block, Operands, emit_block, emit_kept
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row, emit_vector, is_short
-from ttc.runtime.engines.native.kernels.kernel import JobKernel
+from ttc.runtime.engines.native.kernels.gemm_block import Operands, emit_block, emit_kept
+from ttc.runtime.engines.native.kernels.gemm_finish import emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.shares import shares_of
-from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS
+from ttc.runtime.engines.native.kernels.winograd import LIMIT_BITS, WinogradProducts
 from ttc.runtime.engines.native.kernels.winograd_matrices import TAPS, combined, matrices
-from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, CotangentTiles, WinogradTiles, pixel_address
+from ttc.runtime.engines.native.kernels.winograd_patches import IMAGE, CotangentTiles, pixel_address
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -44,13 +42,10 @@ _SIZES = ("rows", "columns", "tiles", "groups", "row_parts", "column_parts", "pa
 
 
 @dataclass(frozen=True)
-class WinogradGradient(JobKernel):
+class WinogradGradient(WinogradProducts):
     """The kernel of gradients of filters: c[group, row, 3, 3, column] = region(sums over images, pixels and the group's tiles, others...).
 
     Args:
-        outputs: m.
-        block: of sums in registers.
-        region, spread: see `Finish`.
         image, cotangent: element types of images and cotangents.
 
     Tasks: (group of tiles, part of the rows, part of the columns), the latter fastest.  Words: `names`; strides in bytes.  a: images
@@ -58,27 +53,12 @@ class WinogradGradient(JobKernel):
     `d_channels` are both the larger number of these.  most_*: of a task; tiles: of a chunk of them.  Scratch: `scratch_bytes`.
     """
 
-    outputs: int
-    block: Block
-    region: Region
-    spread: tuple[bool, ...]
-    image: Storage
     cotangent: Storage
-
-    @property
-    def tiles(self) -> WinogradTiles:
-        """How images are cut into patches."""
-        return WinogradTiles(self.outputs, self.block.lanes, self.image)
 
     @property
     def cotangents(self) -> CotangentTiles:
         """How cotangents are cut into tiles."""
         return CotangentTiles(self.outputs, self.block.lanes, self.cotangent)
-
-    @property
-    def finish(self) -> Finish:
-        """The function of sums before they are stored."""
-        return Finish(self.region, self.spread, self.block.columns, self.block.lanes)
 
     @property
     def names(self) -> tuple[str, ...]:

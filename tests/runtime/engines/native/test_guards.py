@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.runtime.engines.native.guarded import guard, guarded, in_children, outcomes, run_jobs
-from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
+from tests.runtime.engines.native.guarded_cases import FAMILIES
+from tests.runtime.engines.native.guarded_graphs import graph_of
 from ttc.dialects.tile.facts import facts
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.engine import NativeEngine

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.runtime.engines.native.guarded import Graph, difference, guard, in_children, limit_memory
-from tests.runtime.engines.native.guarded_cases import FAMILIES, graph_of
+from tests.runtime.engines.native.guarded_cases import FAMILIES
+from tests.runtime.engines.native.guarded_graphs import graph_of
 from tests.runtime.engines.native.guarded_mutations import mutated
 from tests.runtime.engines.native.guarded_networks import network
 from ttc.dialects.core.errors import Error

@@ -16,7 +16,7 @@ from tests import sums
 from tests.runtime.engines.native import in_float64
 from tests.runtime.engines.native.graphs import Given, Ran, emulated_tiles, normal
 from tests.runtime.engines.native.guarded import outcomes
-from tests.runtime.engines.native.guarded_cases import graph_of
+from tests.runtime.engines.native.guarded_graphs import graph_of
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm

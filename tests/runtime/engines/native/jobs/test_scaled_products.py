@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.runtime.engines.native import in_float64
 from tests.runtime.engines.native.graphs import Given, Ran, normal
 from tests.runtime.engines.native.guarded import outcomes
-from tests.runtime.engines.native.guarded_cases import graph_of
+from tests.runtime.engines.native.guarded_graphs import graph_of
 from ttc.runtime.engines.native.codegen.features import host_cpu
 from ttc.runtime.engines.native.kernels.scaled_parts import LARGEST, NORM, RUN
 

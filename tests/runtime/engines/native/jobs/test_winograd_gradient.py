@@ -26,7 +26,7 @@ def lowering(features: frozenset[str], precision: str = "float32") -> Lowering:
 def tiling(
     features: frozenset[str], images: int, size: int, channels: int, precision: str = "float32", axis: WindowAxis | None = None
 ) -> Tiling | None:
-    """Of images with a border of one pixel, as wide as their cotangents."""
+    """Return how the gradient is tiled for images with a border of one pixel, as wide as their cotangents."""
     x = dense(PlanBuffer(images * size * size * channels * 4), "f32", (channels, size, size, images))
     w = dense(x.buffer, "f32", (size, size, images, channels))
     axis = axis or WindowAxis(size, 3, size, 1, 1, 1)

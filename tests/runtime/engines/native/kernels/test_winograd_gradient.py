@@ -14,7 +14,7 @@ from ttc.dialects.core.plain.functions import TensorType, Work
 
 LEVELS = ("avx512", "avx2", "generic")
 SHARES = {"float32": 1e-6, "high": 4e-6}
-"""Of the sum of magnitudes, which results may be off."""
+"""By precision, the share of the sum of magnitudes by which a result may be off."""
 
 
 def of_filter(

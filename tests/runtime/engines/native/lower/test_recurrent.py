@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, Ran, normal, ran
 from tests.runtime.engines.native.guarded import Graph, outcomes
-from tests.runtime.engines.native.guarded_cases import graph_of
+from tests.runtime.engines.native.guarded_graphs import graph_of
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel

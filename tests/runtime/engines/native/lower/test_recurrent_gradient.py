@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.runtime.engines.native.graphs import Given, emulated_tiles, normal, ran
 from tests.runtime.engines.native.guarded import Graph, outcomes
-from tests.runtime.engines.native.guarded_cases import graph_of
+from tests.runtime.engines.native.guarded_graphs import graph_of
 from tests.runtime.engines.native.lower.test_attention import rounded
 from ttc.dialects.core.plain.functions import Plain, TensorType, Work
 from ttc.dialects.core.plain.interpret import kernel
