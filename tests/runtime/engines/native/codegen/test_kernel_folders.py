@@ -14,6 +14,7 @@ import pytest
 import ttc
 from ttc.cli import main
 from ttc.dialects.core.errors import Error
+from ttc.runtime.engines.native.codegen.cache import _HEAD
 from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
 from ttc.runtime.engines.native.execution import amx_check
 
@@ -33,7 +34,8 @@ def archive(small_onnx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def entries(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("*.code"))
+    """Names of entries with code.  One without content says that tiles of AMX were tried."""
+    return sorted(path.name for path in folder.glob("*.code") if path.stat().st_size > _HEAD.size)
 
 
 def made(archive: Path, folder: Path | None) -> list[tuple[int, int]]:
@@ -54,7 +56,7 @@ def test_a_folder_is_whole_and_used_where_it_is_named(archive: Path, tmp_path: P
     told = made(archive, None)
     assert told == [(number, len(told)) for number in range(1, len(told) + 1)]
     assert len(told) > 2
-    assert entries(cache) == known
+    assert set(entries(cache)) <= set(known)  # without those that try tiles of AMX, which is done once
 
 
 def test_ahead_into_the_cache(archive: Path, small_onnx: Path, tmp_path: Path) -> None:
