@@ -69,18 +69,6 @@ def said(folder: Path, code: str, *arguments: Path) -> Any:
     return json.loads(ended.stdout)
 
 
-UPDATES = """
-print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
-"""
-
-
-@pytest.fixture(scope="module")
-def cold(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """A folder whose cache a process of UPDATES has filled, and what that process said."""
-    folder = tmp_path_factory.mktemp("updates")
-    return folder, said(folder, UPDATES)
-
-
 def test_the_process_loads_no_compiler(tmp_path: Path) -> None:
     code = """
     x = torch.randn(4, 6)
@@ -118,12 +106,15 @@ def test_training_goes_on_in_the_tensors_of_the_module(tmp_path: Path) -> None:
     assert modules == []
 
 
-def test_the_process_lowers_and_compiles_no_kernels(cold: tuple[Path, Any]) -> None:
-    folder, (losses, counted, modules) = cold
+def test_the_process_lowers_and_compiles_no_kernels(tmp_path: Path) -> None:
+    code = """
+    print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
+    """
+    cold, counted, modules = said(tmp_path, code)
     assert counted["kernels_compiled"] == counted["kernel_cache_misses"] > 0
     assert modules == []
-    warm, counted, modules = said(folder, UPDATES)
-    assert warm == losses
+    warm, counted, modules = said(tmp_path, code)
+    assert warm == cold
     assert set(counted.values()) == {0}
     assert modules == []
 
@@ -139,7 +130,7 @@ def test_a_plan_of_which_a_part_runs_in_python_is_made_here(tmp_path: Path) -> N
     assert cold[0] > 0
 
 
-def test_a_plan_whose_copy_fails_is_made_here(cold: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_plan_whose_copy_fails_is_made_here(tmp_path: Path) -> None:
     code = """
     from ttc.runtime.engines.native.engine import NativeEngine
 
@@ -147,11 +138,12 @@ def test_a_plan_whose_copy_fails_is_made_here(cold: tuple[Path, Any], tmp_path: 
         os._exit(9)
 
     NativeEngine._keep = ends
+    print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
     """
-    losses, counted, modules = said(tmp_path, textwrap.dedent(code) + UPDATES)
+    here, counted, modules = said(tmp_path / "here", code)
     assert counted["kernels_compiled"] > 0
     assert modules == ["ttc.runtime.engines.native.prepare.build"]
-    assert losses == cold[1][0]
+    assert said(tmp_path / "copy", code.replace("NativeEngine._keep", "NativeEngine.other"))[0] == here
 
 
 def test_a_program_that_cannot_be_kept_is_compiled_here(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ class PlanBuffer:
         queue: that it is an entry of, where it is bound or written.
         key: of the tensor of the program that it holds, if it does.
         array: its memory, once a constant has some.
+        margins: rows and columns of zeros around each of the images that it holds; see `jobs.margins`.
     """
 
     size_bytes: int
@@ -46,6 +47,7 @@ class PlanBuffer:
     queue: str | None = None
     key: str | None = None
     array: NDArray | None = field(default=None, repr=False)
+    margins: tuple[int, int] = (0, 0)
 
 
 @record(slots=True)

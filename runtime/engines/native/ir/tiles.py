@@ -30,6 +30,8 @@ COUNT = 8
 
 _LANES = 16
 _LEAST_NORMAL = 0x00800000
+_WIDTHS, _HEIGHTS = 16, 48
+"""The bytes from which on a configuration has the bytes of a row of each tile, in two bytes each, and its rows, in one."""
 
 
 class Tiles:
@@ -37,11 +39,21 @@ class Tiles:
 
     def __init__(self, f: Writer) -> None:
         self._f = f
+        self._channels: Value | None = None
+        self._left: Sequence[int] = ()
+        self._right: Sequence[int] = ()
         self._memory = f.static_array("u8", COUNT * TILE_BYTES) if f.cpu.has(EMULATED_TILES) else None
 
-    def configure(self) -> None:
-        """Configure all tiles at full size, filled with zeros, for this thread until they are released."""
+    def configure(self, channels: Value | None = None, left: Sequence[int] = (), right: Sequence[int] = ()) -> None:
+        """Configure all tiles, filled with zeros, for this thread until they are released.
+
+        Args:
+            channels: how many of bfloat16, an even number up to 32, the tiles of left and right operands hold; others are neither loaded
+                nor multiplied.  None: all tiles have their full size.
+            left, right: numbers of those tiles.
+        """
         f = self._f
+        self._channels, self._left, self._right = channels, left, right
         if self._memory is not None:
             for tile in range(COUNT):
                 self.zero(tile)
@@ -49,6 +61,11 @@ class Tiles:
         config = f.static_array("u64", ROW_BYTES // 8)
         for i, word in enumerate(_configuration()):
             f.store(f.constant(word, "u64"), f.at(config, i, "u64"))
+        if channels is not None:
+            for tile in left:
+                f.store(f.converted(channels * 2, "u16"), f.at(config, _WIDTHS + 2 * tile, "i8"))
+            for tile in right:
+                f.store(f.converted(channels // 2, "u8"), f.at(config, _HEIGHTS + tile, "i8"))
         self._call("ldtilecfg", config)
 
     def release(self) -> None:
@@ -71,8 +88,10 @@ class Tiles:
         if self._memory is None:
             self._call("tileloadd64", tile, pointer, stride)
             return
-        with f.loop(0, ROWS) as r:
-            row = f.load(f.at(pointer, r * stride, "i8"), "u32", _LANES)
+        pairs = None if self._channels is None else self._channels // 2
+        mask = f.mask(pairs, _LANES) if pairs is not None and tile in self._left else None
+        with f.loop(0, pairs if pairs is not None and tile in self._right else ROWS) as r:
+            row = f.load(f.at(pointer, r * stride, "i8"), "u32", _LANES, mask)
             f.store(row, f.at(self._address(tile), r * ROW_BYTES, "i8"))
 
     def store(self, tile: int, pointer: Value, stride: Value) -> None:
@@ -150,10 +169,10 @@ class Tiles:
 
 
 def _configuration() -> Sequence[int]:
-    """Return what LDTILECFG reads, as 64-bit words: palette 1, bytes of a row from byte 16 on, rows from byte 48 on."""
+    """Return what LDTILECFG reads, as 64-bit words: palette 1, bytes of a row, and rows."""
     text = bytearray(ROW_BYTES)
     text[0] = 1
     for tile in range(COUNT):
-        text[16 + 2 * tile] = ROW_BYTES
-        text[48 + tile] = ROWS
+        text[_WIDTHS + 2 * tile] = ROW_BYTES
+        text[_HEIGHTS + tile] = ROWS
     return [int.from_bytes(text[i : i + 8], "little") for i in range(0, ROW_BYTES, 8)]

@@ -15,7 +15,7 @@ from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import Place, View, dense
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
 from ttc.runtime.engines.native.jobs.copies import pad
-from ttc.runtime.engines.native.jobs.frames import Frame, frame_of
+from ttc.runtime.engines.native.jobs.frames import Frame, frame_of, placed_frame_of
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import (
@@ -31,7 +31,7 @@ from ttc.runtime.engines.native.jobs.products import (
 )
 from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_dense, cut_rows, runs_of, submit_tiles
 from ttc.runtime.engines.native.kernels.amx_float_rows import FloatRows
-from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
+from ttc.runtime.engines.native.kernels.amx_frames import FrameRows, PlacedRows
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, PackTiles, SplitRows, chunks_of, panel_bytes, row_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH
@@ -186,8 +186,14 @@ def convolve_in_tiles(n: Lowering, images: Images, panels: TilePanels, result: R
     """Add the jobs of the products of windows and panels.  images: of rows as `tile_rows` gives them."""
     words, rows = window_words(images, panels.view, result), prod(result.view.shape[:3])
     flops = 2 * result.view.elements * panels.depth * panels.taps
-    frame = frame_of(images, rows, panels.parts, panels.count)
-    if frame is None:
+    placed = placed_frame_of(images, rows, panels.parts)
+    frame = None if placed is not None else frame_of(images, rows, panels.parts, panels.count)
+    if placed is not None:
+        kernel = AmxGemm(panels.parts, PlacedRows(), result.region, result.spread)
+        sizes = _sizes(panels, placed.windows)
+        cut, gathered = cut_dense(sizes, _TASK_FLOPS, gathers=False), 0
+        words |= placed.words
+    elif frame is None:
         kernel = AmxGemm(panels.parts, WindowRows(), result.region, result.spread)
         sizes = _sizes(panels, rows)
         cut = cut_rows(sizes, _TASK_FLOPS, _TASK_PANELS)

@@ -48,7 +48,7 @@ class WindowAxis:
     @property
     def is_inside(self) -> bool:
         """Whether no tap of a window meets a zero outside."""
-        return self.before == 0 and self.dilation > 0 and self.reach <= self.size
+        return self.before == 0 and (self.dilation > 0 or self.taps == 1) and self.reach <= self.size
 
 
 def axes_of(n: Lowering, sizes: Sequence[int], taps: Sequence[int], windows: Sequence[int]) -> tuple[WindowAxis, WindowAxis]:

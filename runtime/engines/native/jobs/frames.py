@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
+from ttc.runtime.engines.native.graph.tensors import Place, View
 from ttc.runtime.engines.native.jobs.convolutions import Images, WindowAxis
 from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES
 from ttc.runtime.engines.native.kernels.amx_pack import chunks_of
-from ttc.runtime.engines.native.kernels.amx_parts import PRODUCTS
-from ttc.runtime.engines.native.kernels.tile_product import USUAL_GROUP
+from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, PRODUCTS
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK, USUAL_GROUP
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.kernels.words import Word
@@ -18,6 +19,8 @@ _MOST_BYTES = 512 << 10
 """The most bytes of the cells that are copied at once, beside those that the last window reaches: they stay in the second-level cache."""
 _PRODUCT_CYCLES, _COPY_CYCLES = 2, 3
 """The cycles that it takes to multiply 32 channels of a row by a panel, and to copy them."""
+MOST_WASTE = 1.25
+"""How many more windows may be multiplied where images lie than there are results."""
 _COPY_SHARE = 8
 """A task is so large that multiplying takes as many times as long as copying what other tasks copy, too."""
 
@@ -59,6 +62,63 @@ class Frame:
     def most_rows(self) -> int:
         """The most rows whose cells are copied at once."""
         return _MOST_BYTES // self.cell_bytes
+
+
+@record
+class PlacedFrame:
+    """How images lie in a frame that is in memory already.
+
+    Args:
+        windows: as `Frame` has them.
+        words: of `PlacedRows`.
+    """
+
+    windows: int
+    words: dict[str, Word]
+
+
+def reads_in_place(depth: int) -> bool:
+    """Return whether tiles hold so many channels of a tap without others beside them: whole tiles, or a part of one."""
+    return depth % DEPTH == 0 or (depth < DEPTH and depth % 2 == 0)
+
+
+def placed_frame_of(images: Images, rows: int, parts: int) -> PlacedFrame | None:
+    """Return the frame that images lie in, where tiles can read it; None where windows meet zeros outside, or lie otherwise.
+
+    rows: of the result.
+    """
+    view, y, x = images.view, images.y, images.x
+    image, line, pixel, channel = view.strides
+    inside = all(axis.is_inside and axis.stride == 1 for axis in (y, x))
+    if (
+        parts > 1
+        or view.storage != "bf16"
+        or not reads_in_place(images.depth)
+        or not inside
+        or channel != 1
+        or pixel < 1
+        or line % pixel
+        or image % max(line, 1)
+    ):
+        return None
+    down, across = image // line if view.shape[0] > 1 else y.windows, line // pixel
+    windows = ((view.shape[0] - 1) * down + y.windows - 1) * across + x.windows
+    if across < x.windows or down < y.windows or windows > MOST_WASTE * rows or not _make_room(view, images.depth):
+        return None
+    return PlacedFrame(windows, {"y_pitch": down, "x_pitch": across})
+
+
+def _make_room(view: View, depth: int) -> bool:
+    """Return whether a block of windows can be read behind the last one, in memory that is made larger for it.
+
+    depth: channels of a tap.
+    """
+    if view.buffer.place is not Place.ARENA:
+        return False
+    last = view.offset + sum((size - 1) * stride for size, stride in zip(view.shape[:3], view.strides[:3], strict=True))
+    end = last + (BLOCK - 1) * view.strides[2] + depth
+    view.buffer.size_bytes = max(view.buffer.size_bytes, end * view.item_bytes)
+    return True
 
 
 @record

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
-from ttc.runtime.engines.native.kernels.gemm_rows import AddressTable, Walk, WindowRows
+from ttc.runtime.engines.native.kernels.gemm_rows import AddressTable, WindowRows
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
@@ -45,19 +45,20 @@ class FrameRows(WindowRows):
         return (*super().names(tensors), *own, "cells", "frame_groups")
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: AddressTable) -> None:
-        """Write the addresses of the results."""
+        """Write the addresses of the results, row by row of the frame."""
         first, count = span
-        walk = Walk(f, words, bases, tuple(table.tensors), first, _pitches(words))
-        with f.loop(0, count) as r:
-            there = walk.row.get().is_within(words["y_windows"]) & walk.column.get().is_within(words["x_windows"])
-            with f.choice(there) as (result, garbage):
-                with result:
-                    for tensor, rows in table.tensors.items():
-                        f.store(walk.pointers[tensor].get(), f.at(rows, r, "ptr"))
-                with garbage:
-                    for rows in table.tensors.values():
-                        f.store(f.constant(0, "i64"), f.at(rows, r, "ptr"))
-            walk.advance()
+        down, across = _pitches(words)
+        end = first + count
+        with f.loop(first // across, (end + across - 1) // across) as line:
+            start, image, row = line * across, line // down, line % down
+            begin, behind = f.larger(first - start, 0), f.smaller(end - start, across)
+            result = f.select(row.is_within(words["y_windows"]), f.larger(f.smaller(behind, words["x_windows"]), begin), begin)
+            for tensor, rows in table.tensors.items():
+                address = f.at(bases[tensor], image * words[f"{tensor}_image"] + row * words[f"{tensor}_y"], "i8")
+                with f.loop(begin, result) as column:
+                    f.store(f.at(address, column * words[f"{tensor}_x"], "i8"), f.at(rows, start + column - first, "ptr"))
+                with f.loop(result, behind) as column:
+                    f.store(f.constant(0, "i64"), f.at(rows, start + column - first, "ptr"))
 
     def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
         down, across = _pitches(words)
@@ -107,6 +108,37 @@ class FrameRows(WindowRows):
                             place = f.at(pixel, (x - pixels[0]) * (words["x_stride"] * words["a_x"]), "i8")
                             marks.set(marks.get() | f.load(place, "u32"))
         return marks.get()
+
+
+@dataclass(frozen=True)
+class PlacedRows(FrameRows):
+    """Rows that are windows of images which lie in a frame of zeros already, or need none: tiles read their cells where these are.
+
+    The channels of a tap are bfloat16, as many as whole tiles have, or fewer than one has, an even number; strides are 1.  `y_pitch` and
+    `x_pitch` are what the strides of `a` say; no other word of `FrameRows` is needed.  BLOCK - 1 cells behind the last are read, too.
+    """
+
+    has_borders: ClassVar[bool] = False
+
+    def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
+        return (*WindowRows.names(self, tensors), "y_pitch", "x_pitch")
+
+    def channels(self, f: Writer, words: Words) -> Value:
+        """Return the channels of a tap that a tile holds."""
+        return f.smaller(words["depth"], DEPTH)
+
+    def place(self, f: Writer, words: Words, base: Value, cell: Value) -> Value:
+        """Return the address of a cell."""
+        return f.at(base, cell * words["a_x"], "i8")
+
+    def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
+        return f.at(self.place(f, words, base, first + r), f.load(f.at(table.taps, tap, "i64"), "i64"), "i8")
+
+    def emit_offsets(self, f: Writer, words: Words, offsets: Value) -> None:
+        """Write for each tap the bytes from a window's first pixel to the one that it meets."""
+        with f.loop(0, words["y_taps"]) as y, f.loop(0, words["x_taps"]) as x:
+            there = y * words["y_dilation"] * words["a_y"] + x * words["x_dilation"] * words["a_x"]
+            f.store(there, f.at(offsets, y * words["x_taps"] + x, "i64"))
 
 
 def _farthest(words: Words, axis: str) -> Value:

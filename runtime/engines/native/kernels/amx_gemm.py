@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
 from ttc.runtime.engines.native.kernels.amx_float_rows import FloatRows
-from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, FrameRows, Planes
+from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, FrameRows, PlacedRows, Planes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, row_bytes, step_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
-from ttc.runtime.engines.native.kernels.amx_sums import TileSums
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row
+from ttc.runtime.engines.native.kernels.amx_sums import LEFT, RIGHT, TileSums
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, Row, emit_fetch, emit_rows
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, DenseRows, GemmRows
 from ttc.runtime.engines.native.kernels.shares import shares_of
 from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP, ProductTask, TileProduct
@@ -89,7 +89,7 @@ class AmxGemm(TileProduct):
         from ttc.runtime.engines.native.ir.tiles import Tiles
 
         tiles = Tiles(f)
-        tiles.configure()
+        tiles.configure(self.rows.channels(f, words) if isinstance(self.rows, PlacedRows) else None, LEFT, RIGHT)
         work = _Work(f, words, self, tiles)
         if self.rows.has_borders:
             with f.loop(0, work.row_bytes) as i:
@@ -164,7 +164,7 @@ class _Work:
         f, words = self.f, self.words
         first_group, last_group = work.groups
         rows = self.kernel.rows
-        if not isinstance(rows, FrameRows):
+        if not isinstance(rows, FrameRows) or isinstance(rows, PlacedRows):
             with f.loop(first_group, last_group) as group:
                 self._group(work, group, None)
             return
@@ -184,7 +184,9 @@ class _Work:
         if isinstance(rows, FloatRows):
             rows.emit_parts(f, self.words, task.bases["a"], (first, count), self.parts, (self.gathered, self.row_bytes))
         with f.loop(0, count, BLOCK) as start:
-            if frame is None:
+            if isinstance(rows, PlacedRows):
+                self._note_placed(rows, task.bases["a"], first, start)
+            elif frame is None:
                 self._prepare(task.bases["a"], first, start, f.smaller(count - start, BLOCK))
             else:
                 self._find(frame, first, start)
@@ -235,6 +237,13 @@ class _Work:
         cells = f.at(self.gathered, (first + start - frame.first) * CELL_BYTES, "i8")
         step = frame.plane_bytes * self.parts
         self._note(record, (cells, f.constant(CELL_BYTES, "i64"), step, frame.plane_bytes), frame.mark)
+
+    def _note_placed(self, rows: PlacedRows, base: Value, first: Value, start: Value) -> None:
+        """Note where the tiles of a block of rows are, in the image itself."""
+        f, words = self.f, self.words
+        record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
+        zero = f.constant(0, "i64")
+        self._note(record, (rows.place(f, words, base, first + start), words["a_x"], f.constant(CELL_BYTES, "i64"), zero), zero)
 
     def _prepare(self, base: Value, first: Value, start: Value, count: Value) -> None:
         """Find or make the tiles of a block of rows, and note where they are."""
@@ -311,13 +320,8 @@ class _Work:
                         lambda tap, r: self._left(bases["a"], first, tap, start + r), right, self.taps, self.depth, self.parts
                     )
                     emit_exact(f, left, count, sums)
-        with self._after_all(run), f.loop(0, count) as r:
-            places, across = self._places(start + r), (panel * PANEL, self.words["columns"])
-            if isinstance(self.kernel.rows, FrameRows):
-                with f.when(f.load(f.at(self.table.tensors["c"], start + r, "ptr"), "i64").differs(0)):
-                    emit_row(f, finish, f.at(sums, r * PANEL, "f32"), places, across)
-            else:
-                emit_row(f, finish, f.at(sums, r * PANEL, "f32"), places, across)
+        with self._after_all(run):
+            emit_rows(f, finish, sums, lambda r: self._row(start + r), count, (panel * PANEL, self.words["columns"]))
 
     def _after_all(self, run: _Run | None) -> AbstractContextManager[object]:
         """Return the place of what is done once for a block: with its last run of channels."""
@@ -327,6 +331,11 @@ class _Work:
         """Addresses of row r of the group in the result and in the region's further tensors."""
         f = self.f
         return {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in self.table.tensors.items()}
+
+    def _row(self, r: Value) -> Row:
+        """Where row r of the group goes."""
+        places = self._places(r)
+        return Row(places, self.f.as_integer(places["c"]).differs(0) if isinstance(self.kernel.rows, FrameRows) else None)
 
     def _multiply(self, record: Value, panel: Value, size: tuple[Value, Value], sums: Value, run: _Run | None) -> None:
         """The sums of a block of so many rows and columns in tiles, and from there to memory."""

@@ -17,7 +17,7 @@ from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, COLUMN_SUMS, byte_chunks
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
 from ttc.runtime.engines.native.kernels.code_tables import CodeTable, split_at_code
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_row, emit_vector
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, Row, emit_rows
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
 from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP, TileProduct
 from ttc.runtime.engines.native.kernels.words import Words
@@ -203,21 +203,7 @@ class _Work:
             for branch, halves in ((both, 2), (upper, 1)):
                 with branch:
                     self._sum(start, right, halves)
-        start_column, columns = panel * PANEL, self.words["columns"]
-        with f.choice(start_column + PANEL <= columns) as (whole, part):
-            for branch, finish in ((whole, self._whole_row), (part, self._last_row)):
-                with branch, f.loop(0, count) as r:
-                    finish(f.at(self.sums, r * PANEL, "i32"), self._places(start + r), start_column)
-
-    def _whole_row(self, sums: Value, places: dict[str, Value], column: Value) -> None:
-        """A row of a panel whose columns are all there."""
-        f, lanes = self.f, self.finish.lanes
-        for v in range(0, PANEL, lanes):
-            emit_vector(f, self.finish, f.load(f.at(sums, v, "i32"), "i32", lanes), places, column + v, lanes)
-
-    def _last_row(self, sums: Value, places: dict[str, Value], column: Value) -> None:
-        """A row of the last panel."""
-        emit_row(self.f, self.finish, sums, places, (column, self.words["columns"]))
+        emit_rows(f, self.finish, self.sums, lambda r: Row(self._places(start + r)), count, (panel * PANEL, self.words["columns"]))
 
     def _places(self, r: Value) -> dict[str, Value]:
         """Addresses of row r of the group in the result and in the region's further tensors."""

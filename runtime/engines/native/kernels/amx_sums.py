@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _TILE = 16
 """The rows of a tile, and the float32 of one of them."""
-_SUMS, _LEFT, _RIGHT = ((0, 1), (2, 3)), (4, 5), (6, 7)
+LEFT, RIGHT = (4, 5), (6, 7)
+"""The tiles of rows and of a panel."""
+_SUMS = ((0, 1), (2, 3))
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,13 @@ class TileSums:
         for left, right in PRODUCTS[self.parts]:
             for half in range(2):
                 if left != there[0] and half < down:
-                    self.tiles.load(_LEFT[half], f.at(a, part * left + row * (_TILE * half), "i8"), row)
+                    self.tiles.load(LEFT[half], f.at(a, part * left + row * (_TILE * half), "i8"), row)
                 if right != there[1] and half < across:
-                    self.tiles.load(_RIGHT[half], f.at(b, (2 * right + half) * TILE_BYTES, "i8"), width)
+                    self.tiles.load(RIGHT[half], f.at(b, (2 * right + half) * TILE_BYTES, "i8"), width)
             there = (left, right)
             for i in range(down):
-                for total, j in zip(_SUMS[i][:across], _RIGHT[:across], strict=True):
-                    self.tiles.dot(total, _LEFT[i], j)
+                for total, j in zip(_SUMS[i][:across], RIGHT[:across], strict=True):
+                    self.tiles.dot(total, LEFT[i], j)
                     for line in islice(lines, 8 // (down * across)):
                         f.prefetch(f.at(ahead, line, "i8"), 2)
         return f.at(ahead, near, "i8")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,14 @@ class Finish:
         return tuple(f"other{i}" for i in range(len(self.spread)))
 
 
+@dataclass(frozen=True)
+class Row:
+    """A row of sums: addresses of column 0 of `c` and of further tensors, and whether it is one of the result; None: it is."""
+
+    places: Mapping[str, Value]
+    is_result: Value | None = None
+
+
 def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], span: tuple[Value, Value]) -> None:
     """Emit one row of a panel.  rows: addresses of column 0 of `c` and of further tensors; span: the panel's first column, all columns."""
     start, end = span
@@ -66,6 +75,36 @@ def emit_row(f: Writer, finish: Finish, sums: Value, rows: Mapping[str, Value], 
                 else:
                     with f.loop(v, width) as i:
                         emit_vector(f, finish, f.load(f.at(sums, i, dtype), dtype), rows, start + i, 1)
+
+
+def emit_rows(f: Writer, finish: Finish, sums: Value, rows: Callable[[Value], Row], count: Value, span: tuple[Value, Value]) -> None:
+    """Emit so many rows of a panel, whose sums lie one after the other.  rows: tells of each where it goes; span: as in `emit_row`."""
+    start, end = span
+    dtype = finish.region.inputs[0]
+
+    def each(emit: Callable[[Value, Mapping[str, Value]], None]) -> None:
+        with f.loop(0, count) as r:
+            row = rows(r)
+            with nullcontext() if row.is_result is None else f.when(row.is_result):
+                emit(f.at(sums, r * finish.columns, dtype), row.places)
+
+    def emit_vectors(row: Value, places: Mapping[str, Value], v: Value, mask: Value | None = None) -> None:
+        total = f.load(f.at(row, v, dtype), dtype, finish.lanes)
+        emit_vector(f, finish, total, places, start + v, finish.lanes, mask)
+
+    def emit_whole(row: Value, places: Mapping[str, Value]) -> None:
+        with f.loop(0, finish.columns, finish.lanes) as v:
+            emit_vectors(row, places, v)
+
+    if not masks_are_cheap(f):
+        each(lambda row, places: emit_row(f, finish, row, places, span))
+        return
+    with f.choice(end - start >= finish.columns) as (whole, part):
+        with whole:
+            each(emit_whole)
+        with part, f.loop(0, end - start, finish.lanes) as v:
+            mask = f.mask(end - start - v, finish.lanes)
+            each(lambda row, places: emit_vectors(row, places, v, mask))
 
 
 def masks_are_cheap(f: Writer) -> bool:

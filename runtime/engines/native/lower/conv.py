@@ -26,6 +26,7 @@ from ttc.runtime.engines.native.jobs.few_results import convolve_in_columns, has
 from ttc.runtime.engines.native.jobs.grouped import grouped, vector_of_groups
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
+from ttc.runtime.engines.native.jobs.margins import in_margins
 from ttc.runtime.engines.native.jobs.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
@@ -80,6 +81,8 @@ def conv2d(n: Lowering) -> None:
         return
     if parts > 1:
         images = Images(_left(n, x, multiplier, parts), *axes, x.shape[3])
+    elif parts and (found := in_margins(x, axes, x.shape[3])) is not None:
+        images = found
     else:
         images, w, multiplier = _images(n, x, w, axes, "bf16" if parts else None)
     _windows(n, images, matrices_of(w, groups), result_of(n, *whole_region(n, bias)), multiplier, parts, groups)

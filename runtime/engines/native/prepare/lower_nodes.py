@@ -17,6 +17,7 @@ from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, de
 from ttc.runtime.engines.native.jobs.copies import copy, round_in_place
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lower, Lowering
+from ttc.runtime.engines.native.jobs.margins import fill_margins
 from ttc.runtime.engines.native.lower import lowering_of
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.prepare.draft import Draft
@@ -83,9 +84,10 @@ def _lower(draft: Draft, node: Node, rewriter: StepRewriter) -> None:
         rewriter.missed(node, f"runs in Python: {why}")
         _in_python(draft, node)
         return
-    draft.steps.extend(lowering.jobs)
     for index, value in enumerate(node.results):
         draft.views[value] = lowering.results[index]
+        fill_margins(lowering, lowering.results[index])
+    draft.steps.extend(lowering.jobs)
 
 
 def fault(node: Node, error: Exception) -> str:

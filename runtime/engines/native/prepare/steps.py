@@ -109,7 +109,7 @@ class ChooseLayouts(PlanStep):
     name = "choose-layouts"
 
     def apply(self, draft: Draft, rewriter: StepRewriter) -> None:
-        draft.wanted = wanted_layouts(draft.flat, rewriter.allow)
+        draft.wanted = wanted_layouts(draft.flat, draft.cpu, rewriter.allow)
 
 
 class FindRanges(PlanStep):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ttc.dialects.core.plain.functions import TensorType
 from ttc.dialects.tile.facts import is_bijective
@@ -16,21 +17,31 @@ from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.region import result_storage
 from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage, needs_rounding
 from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View, dense
+from ttc.runtime.engines.native.jobs.convolutions import FEW_CHANNELS
+from ttc.runtime.engines.native.jobs.frames import MOST_WASTE, reads_in_place
+from ttc.runtime.engines.native.jobs.margins import with_margins
 from ttc.runtime.engines.native.prepare.rewriter import Allow, always
 
+if TYPE_CHECKING:
+    from ttc.runtime.engines.native.codegen.features import Cpu
+
 _CONCAT = "tile.concat"
+_WRITERS = ("tile.conv2d", "tile.conv_transpose2d", "tile.max_pool2d", "tile.avg_pool2d")
+"""Ops that read and write images whose rows lie anywhere."""
+_LEAST_BYTES = 1 << 19
+"""The bytes of images from which on it takes longer to copy them than to write zeros around them."""
 
 
-def wanted_layouts(flat: Flat, allow: Allow = always) -> dict[int, View]:
+def wanted_layouts(flat: Flat, cpu: Cpu, allow: Allow = always) -> dict[int, View]:
     """Return strided places of values, by number; those of a concatenation's operands lie in that of its result."""
-    return _Places(flat, allow).found()
+    return _Places(flat, cpu, allow).found()
 
 
 class _Places:
     """Works backward, so that the place of a result is known before those of what it is made of."""
 
-    def __init__(self, flat: Flat, allow: Allow) -> None:
-        self._flat = flat
+    def __init__(self, flat: Flat, cpu: Cpu, allow: Allow) -> None:
+        self._flat, self._cpu = flat, cpu
         self._allow = allow
         self._types: Sequence[TensorType] = flat.types
         self._users = flat.users()
@@ -44,6 +55,8 @@ class _Places:
                 self._concat(node)
             elif _reorders(node) and not self._goes_on(node.results[0]):
                 self._reordered(node)
+            elif self._cpu.has_tiles and (margins := _margins_of(node, self._types)) is not None:
+                self._with_margins(node, margins)
         return self._places
 
     def _goes_on(self, value: int) -> bool:
@@ -64,6 +77,17 @@ class _Places:
                 self._place(node, operand, place.sliced(axis, start, size))
             start += size
         self._places[value] = place
+
+    def _with_margins(self, node: Node, margins: tuple[int, int]) -> None:
+        """Have the images of a convolution written with zeros around them, if all that read them read them so."""
+        value = node.operands[0]
+        if value is None or value not in self._made or value in self._written or value in self._places:
+            return
+        storage, users = self._storage(value), self._users[value]
+        makes = _joins(self._made[value][0]) or self._made[value][0].work.op in _WRITERS
+        reads = all(user.work.op in _WRITERS or _joins(user) for user in users)
+        if storage == "bf16" and makes and reads and self._allow("write-margins", self._made[value][0]):
+            self._places[value] = with_margins(self._types[value].shape, storage, margins)
 
     def _parts(self, node: Node) -> tuple[int, list[int]]:
         """Return the axis of a concatenation and the operands' sizes along it; none if they do not make up the result."""
@@ -132,6 +156,23 @@ class _Places:
         node, _ = self._made[value]
         type_ = self._types[value]
         return None if needs_rounding(type_.format) and not node.unrounded else result_storage(type_, node.unrounded)
+
+
+def _margins_of(node: Node, types: Sequence[TensorType]) -> tuple[int, int] | None:
+    """Return the zeros around its images that a convolution reads where they lie; None where it copies them, or needs none."""
+    attrs, value = node.work.attrs, next(iter(node.operands), None)
+    if node.work.op != "tile.conv2d" or node.op.precision != "bfloat16" or value is None:
+        return None
+    pads, plain = attrs.get("pads"), (attrs.get("strides"), attrs.get("dilations"), attrs.get("groups", 1))
+    sizes = [size for size in pads if isinstance(size, int)] if isinstance(pads, tuple) else []
+    if plain != ((1, 1), (1, 1), 1) or len(sizes) != 4 or min(sizes) < 0 or len(types[value].shape) != 4:
+        return None
+    above, left, below, right = sizes
+    margins, (count, height, width, channels) = (max(above, below), max(left, right)), types[value].shape
+    if channels <= FEW_CHANNELS or not reads_in_place(channels) or count * height * width * channels * 2 < _LEAST_BYTES:
+        return None
+    cells = (height + margins[0]) * (width + margins[1])
+    return margins if max(margins) and cells <= MOST_WASTE * height * width else None
 
 
 def _new(shape: tuple[int, ...], storage: Storage) -> View:

@@ -51,6 +51,7 @@ class Ran:
         each_run: names of those of each run: some are joined, and what works on constants alone is left out.
         sources: element types of what those of `kernels` read that have one.
         lines: cache lines of panels that those of `kernels` fetch for each channel.
+        rows: names of how those of `kernels` find their rows that say so.
         on_magnitudes: what the reference engine finds for the magnitudes of all operands.
     """
 
@@ -62,6 +63,7 @@ class Ran:
     each_run: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
+    rows: tuple[str, ...] = ()
 
     def close(self, share: float, expected: NDArray | None = None) -> None:
         """Compare sums, and what follows them, with those of the reference engine or with others: relative to the sum of magnitudes."""
@@ -97,6 +99,7 @@ def ran(
     jobs = [step for step in lowered.steps if isinstance(step, Job)]
     sources = tuple(getattr(job.kernel, "source", "") for job in jobs)
     lines = tuple(getattr(job.kernel, "lines", 0) for job in jobs)
+    rows = tuple(type(found).__name__ for job in jobs if (found := getattr(job.kernel, "rows", None)) is not None)
     plan = NativeEngine(threads, cpu).prepare(graph, netlist, constants)
     native = plan.run(arrays)["y"]
     each_run = tuple(type(job.kernel).__name__ for job in plan.jobs()) if isinstance(plan, NativePlan) else ()
@@ -106,7 +109,7 @@ def ran(
         return plan_of(graph, netlist, constants).run(arrays)["y"]
 
     magnitudes = partial(reference, [replace(operand, array=np.abs(operand.array)) for operand in given])
-    return Ran(native, reference(given), refusals, kernels, magnitudes, each_run, sources, lines)
+    return Ran(native, reference(given), refusals, kernels, magnitudes, each_run, sources, lines, rows)
 
 
 def _values(given: Sequence[Given]) -> tuple[dict[str, NDArray], Constants]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.draws import rng_of_test
 from tests.runtime.engines.native.graphs import emulated_tiles
 from ttc.runtime.engines.native.codegen.code import Signature, compiled
-from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
+from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu, permit_amx
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -26,15 +26,16 @@ NORMAL = 2.0**-126
 
 @dataclass(frozen=True)
 class Dot(Kernel):
-    """c += a b.  Words: addresses of c, a, b.  signed: whether bytes of a are; None: of bfloat16."""
+    """c += a b.  Words: addresses of c, a, b.  signed: whether bytes of a are; None: of bfloat16.  channels: of a and b; None: all."""
 
     signed: bool | None = None
+    channels: int | None = None
 
     def emit(self, f: Writer) -> None:
         from ttc.runtime.engines.native.ir.tiles import Tiles
 
         tiles, stride = Tiles(f), f.constant(64, "i64")
-        tiles.configure()
+        tiles.configure(None if self.channels is None else f.constant(self.channels, "i64"), (4, 5), (6, 7))
         tiles.zero(3)
         for tile, word in ((3, 0), (4, 1), (7, 2)):
             tiles.load(tile, f.pointer(word), stride)
@@ -46,12 +47,14 @@ class Dot(Kernel):
         tiles.release()
 
 
-def emulated(c: NDArray[np.float32], a: NDArray[np.uint16], b: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """a[16, 32], b[16, 16, 2] as patterns."""
-    found = c.copy()
+def emulated(
+    c: NDArray[np.float32], a: NDArray[np.uint16], b: NDArray[np.uint16], channels: int | None = None, cpu: Cpu | None = None
+) -> NDArray[np.float32]:
+    """a[16, 32], b[16, 16, 2] as patterns.  cpu: one with tiles of its own."""
+    found, kernel = c.copy(), Dot(channels=channels)
     words = np.array([x.ctypes.data for x in (found, a, b)], np.int64)
-    code = compiled([Dot()], emulated_tiles())
-    Signature(code.address(Dot()))(ctypes.c_void_p(words.ctypes.data), 0, 1, None)
+    code = compiled([kernel], cpu or emulated_tiles())
+    Signature(code.address(kernel))(ctypes.c_void_p(words.ctypes.data), 0, 1, None)
     return found
 
 
@@ -107,6 +110,21 @@ def test_infinities_and_nan_go_through() -> None:
     assert np.isinf(found[2]).all()
     assert np.isnan(found[3]).all()
     assert np.isfinite(np.delete(found, (2, 3), 0)).all()
+
+
+@pytest.mark.parametrize("channels", [2, 16, 30, 32])
+def test_channels_beyond_those_that_are_asked_for_are_not_multiplied(channels: int) -> None:
+    a, b = patterns(16, 32), patterns(16, 16, 2)
+    few, zeros = a.copy(), np.zeros((16, 16), np.float32)
+    few[:, channels:] = 0
+    a[:, channels:] = 0x7FC0
+    b[channels // 2 :] = 0x7F80
+    clean = b.copy()
+    clean[channels // 2 :] = 0
+    whole = expected(zeros, few, clean)
+    np.testing.assert_array_equal(emulated(zeros, a, b, channels), whole)
+    if host_cpu().has("amx-bf16") and permit_amx():
+        np.testing.assert_array_equal(emulated(zeros, a, b, channels, host_cpu()), whole)
 
 
 @pytest.mark.parametrize("signed", [True, False])

@@ -295,6 +295,7 @@ def test_wild_pixels_reach_what_their_windows_reach(precision: str, value: float
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_kernels_stay_inside(precision: str, at_end: bool) -> None:
     attrs = {"strides": (1, 2), "pads": (1, 0, 2, 1), "dilations": (1, 1), "groups": 1}
+    inside = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 2), "groups": 1}
     up = {"strides": (2, 3), "pads": (1, 0, 0, 1), "output_padding": (1, 0), "dilations": (1, 1), "groups": 1}
     options: dict[str, Any] = {"held": (1, 2), "precision": precision}
     graphs = []
@@ -306,6 +307,7 @@ def test_kernels_stay_inside(precision: str, at_end: bool) -> None:
         graphs.append(graph_of("matmul", [(n, 64), (64, 33)], PLAIN, "Float16_b", **{**options, "held": (1,)}))
         graphs.append(graph_of("conv2d", [(2, 7, 9, n), (3, 2, n, 19), (19,)], attrs, **options))
         graphs.append(graph_of("conv2d", [(1, 7, n + 3, 5), (3, 3, 5, 33), (33,)], attrs, "Float16_b", **options))
+        graphs.append(graph_of("conv2d", [(1, 7, 9, 2 * n), (3, 2, 2 * n, 19), (19,)], inside, "Float16_b", **options))
         graphs.append(graph_of("conv_transpose2d", [(2, 5, 6, n), (3, 3, 4, n), (4,)], up, **options))
     found = outcomes(graphs, emulated_tiles(), at_end=at_end)
     problems = [f"{o.name}: {o.problem}" for o in found if o.problem]

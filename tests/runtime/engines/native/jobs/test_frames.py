@@ -9,11 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ttc.runtime.engines.native.graph.tensors import PlanBuffer, dense
+from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.tensors import Place, PlanBuffer, View, dense
 from ttc.runtime.engines.native.jobs.convolutions import Images, WindowAxis
-from ttc.runtime.engines.native.jobs.frames import Frame, frame_of
+from ttc.runtime.engines.native.jobs.frames import Frame, PlacedFrame, frame_of, placed_frame_of, reads_in_place
 from ttc.runtime.engines.native.kernels.amx_frames import FrameRows
 from ttc.runtime.engines.native.kernels.gemm_rows import WindowRows
+from ttc.runtime.engines.native.kernels.tile_product import BLOCK
 
 AXES = st.builds(
     WindowAxis,
@@ -124,3 +126,51 @@ def test_words_are_those_of_the_kernel() -> None:
     assert found is not None
     own = set(FrameRows().names(("a",))) - set(WindowRows().names(("a",)))
     assert own == (set(found.words) - {"y_before", "x_before"}) | {"cells", "frame_groups"}
+
+
+# ---- images that are read where they lie -----------------------------------------------------------------------------------------------
+
+
+def placed(view: View, taps: int = 3, windows: tuple[int, int] | None = None, stride: int = 1, parts: int = 1) -> PlacedFrame | None:
+    height, width = view.shape[1:3]
+    down, across = windows or (height - taps + 1, width - taps + 1)
+    y, x = (WindowAxis(size, count, taps, stride, 1, 0) for size, count in ((height, down), (width, across)))
+    return placed_frame_of(Images(view, y, x, view.shape[3]), view.shape[0] * down * across, parts)
+
+
+def test_windows_of_all_images_are_at_one_stride() -> None:
+    view = dense(PlanBuffer(2), "bf16", (3, 22, 30, 16))
+    found = placed(view)
+    assert found is not None
+    assert found.words == {"y_pitch": 22, "x_pitch": 30}
+    assert found.windows == (2 * 22 + 19) * 30 + 28
+    last = (found.windows - 1) + 2 * 30 + 2  # the cell that the last window meets last
+    assert last == 3 * 22 * 30 - 1
+    assert view.buffer.size_bytes == (last + BLOCK) * 16 * 2  # a whole block is read from there on
+
+
+def test_channels_of_others_may_lie_between() -> None:
+    whole = dense(PlanBuffer(2), "bf16", (1, 22, 30, 48))
+    found = placed(whole.sliced(3, 16, 32))
+    assert found is not None
+    assert found.words == {"y_pitch": 20, "x_pitch": 30}
+
+
+@pytest.mark.parametrize(("channels", "reads"), [(1, False), (2, True), (30, True), (31, False), (32, True), (34, False), (64, True)])
+def test_tiles_hold_the_channels_of_one_tap(channels: int, reads: bool) -> None:
+    assert reads_in_place(channels) == reads
+    assert (placed(dense(PlanBuffer(2), "bf16", (1, 22, 30, channels))) is not None) == reads
+
+
+def test_other_images_are_copied() -> None:
+    def images(*shape: int, storage: Storage = "bf16", place: Place = Place.ARENA) -> View:
+        return dense(PlanBuffer(2, place), storage, shape)
+
+    assert placed(images(1, 22, 30, 32)) is not None
+    assert placed(images(1, 22, 30, 32), parts=2) is None
+    assert placed(images(1, 22, 30, 32, storage="f32")) is None
+    assert placed(images(1, 22, 30, 32, place=Place.BOUND)) is None
+    assert placed(images(1, 22, 30, 32), stride=2, windows=(10, 14)) is None
+    assert placed(images(1, 22, 30, 32), windows=(22, 30)) is None  # zeros behind the images are missing
+    assert placed(images(1, 22, 6, 32)) is None  # a third of all windows would be none
+    assert placed(images(1, 22, 32, 30).permuted((0, 1, 3, 2))) is None

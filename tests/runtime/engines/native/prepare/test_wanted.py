@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.runtime.engines.native.graphs import Given, normal, ran
+from tests.runtime.engines.native.graphs import Given, emulated_tiles, normal, ran
 from ttc.dialects.core.plain.functions import Function, TensorType, Work
 from ttc.dialects.netlist.model import Host, Op
+from ttc.runtime.engines.native.codegen.features import Cpu
 from ttc.runtime.engines.native.graph.nodes import Flat, Node
 from ttc.runtime.engines.native.graph.tensors import PlanBuffer, View, dense, lies_at
 from ttc.runtime.engines.native.prepare.wanted import wanted_layouts
+
+PLAIN = Cpu("x86-64", frozenset())
 
 
 class Drawn:
@@ -40,8 +44,26 @@ class Drawn:
 
     def found(self) -> dict[int, tuple[tuple[int, ...], int]]:
         """Strides, but of dimensions of one element, and offsets."""
-        places = wanted_layouts(self.flat).items()
+        places = wanted_layouts(self.flat, PLAIN).items()
         return {i: (tuple(s for n, s in zip(x.shape, x.strides, strict=True) if n != 1), x.offset) for i, x in places}
+
+
+SAME: dict[str, Any] = {"strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1), "groups": 1}
+
+
+class Images(Drawn):
+    """A convolution of images of 16 channels in bfloat16, which some op makes."""
+
+    def __init__(self, maker: str = "conv2d", **attrs: Any) -> None:
+        super().__init__()
+        self.made = self.op(maker, [self.value(1)], 1, 128, 128, 16, format="Float16_b")
+        self.op("conv2d", [self.made, self.value(3, 3, 16, 16)], 1, 128, 128, 16, format="Float16_b", **(SAME | attrs))
+
+    def margins(self, precision: str = "bfloat16", cpu: Cpu | None = None) -> tuple[int, int] | None:
+        for node in self.flat.nodes:
+            node.op = replace(node.op, precision=precision)  # pyright: ignore[reportArgumentType]
+        found = wanted_layouts(self.flat, cpu or emulated_tiles()).get(self.made)
+        return None if found is None else found.buffer.margins
 
 
 @pytest.fixture
@@ -77,6 +99,36 @@ def test_results_of_a_graph_are_written_in_order(g: Drawn) -> None:
     assert g.found() == {x: ((4, 12, 1), 0)}
 
 
+@pytest.mark.parametrize("maker", ["conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "concat"])
+def test_images_are_written_with_the_zeros_that_a_convolution_meets(maker: str) -> None:
+    assert Images(maker).margins() == (1, 1)
+    assert Images(maker, pads=(0, 2, 1, 0)).margins() == (1, 2)
+
+
+def test_images_that_others_read_are_written_without_zeros() -> None:
+    g = Images()
+    g.op("max_pool2d", [g.made], 1, 64, 64, 16)
+    assert g.margins() == (1, 1)
+    g.op("relu", [g.made], 1, 128, 128, 16)
+    assert g.margins() is None
+    written = Images()
+    written.write(written.made)
+    assert written.margins() is None
+
+
+def test_images_that_tiles_do_not_read_are_written_without_zeros() -> None:
+    assert Images("relu").margins() is None
+    assert Images().margins(cpu=PLAIN) is None
+    assert Images().margins("high") is None
+    for attrs in ({"strides": (2, 1)}, {"dilations": (1, 2)}, {"groups": 2}, {"pads": (0, 0, 0, 0)}, {"pads": (20, 20, 20, 20)}):
+        assert Images(**attrs).margins() is None
+
+
+@pytest.mark.parametrize("pads", [None, (), (1, 1), (1, 1, 1, -1), (1, 1, 1, "1"), 3])
+def test_images_of_a_convolution_without_sense_are_left_alone(pads: object) -> None:
+    assert Images(pads=pads).margins() is None
+
+
 def test_columns_are_not_written_as_rows(g: Drawn) -> None:
     x = g.op("conv2d", [g.value(4, 3)], 1, 5, 6, 4)
     g.write(g.op("transpose", [x], 1, 4, 5, 6, perm=(0, 3, 1, 2)))
@@ -102,7 +154,7 @@ def test_what_is_also_read_elsewhere_is_a_slice_where_that_is_dense(g: Drawn, ax
     shape = (2, 2, 3) if axis == 0 else (2, 6)
     rows = [g.op("reshape", [step], *((1, 2, 3) if axis == 0 else (2, 3))) for step in steps]
     whole = g.op("concat", rows, *shape, axis=axis)
-    found = wanted_layouts(g.flat)
+    found = wanted_layouts(g.flat, PLAIN)
     assert found[whole].is_whole
     assert [step in found for step in steps] == [joined, joined]
     if joined:
@@ -113,7 +165,7 @@ def test_operands_of_a_concatenation_are_its_slices(g: Drawn) -> None:
     x, y = g.op("conv2d", [g.value(1)], 1, 5, 6, 4), g.op("conv2d", [g.value(1)], 1, 5, 6, 3)
     g.op("relu", [x], 1, 5, 6, 4)
     joined = g.op("concat", [x, y], 1, 5, 6, 7, axis=-1)
-    found = wanted_layouts(g.flat)
+    found = wanted_layouts(g.flat, PLAIN)
     assert g.found() == {x: ((42, 7, 1), 0), y: ((42, 7, 1), 4), joined: ((42, 7, 1), 0)}
     assert found[x].buffer is found[y].buffer is found[joined].buffer
     assert found[joined].is_whole
