@@ -57,6 +57,7 @@ bench: $(VENV)/.test  ## time compilation and runs of the models in tools/bench.
 
 conformance-networks: $(VENV)/.test  ## compare eight networks with onnxruntime on every kind of target and format
 	$(BIN)/python tools/networks.py
+	NETWORKS=all $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/test_networks.py
 
 fit-costs: $(VENV)/.test  ## fit the cost tables of single ops to their timings on silicon
 	$(BIN)/python tools/fit_costs.py tests/data/silicon_ops

@@ -1,13 +1,15 @@
 """Real networks the whole way: exported by PyTorch, compiled, saved, loaded, run, compared with onnxruntime.
 
 Slow by nature: a network is exported once (bert: about 8 s) and compiled for two targets and three formats.  Of bert and gpt2 two layers
-stand for the twelve, which are alike, where the device's arithmetic is computed phase by phase, or Buda's vocabulary.
+stand for the twelve, which are alike.  With NETWORKS=all, as in `make conformance-networks`, all twelve are compared and searched for
+patterns too, and networks of many ops also on a device.
 """
 
 from __future__ import annotations
 
 import fcntl
 import importlib.util
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +39,12 @@ from ttc.runtime.executor import Executor
 from ttc.runtime.program import Program, build_program
 
 MODELS = Path(__file__).parent / "data" / "models" / "models.py"
-NETWORKS = ["cnn", "mlp", "resnet50", "bert", "mobilenetv2", "unet", "vit", "gpt2"]
+ALL = os.environ.get("NETWORKS") == "all"
+SMALL = ["cnn", "mlp", "unet", "shallow bert", "shallow gpt2"]
+NETWORKS = [*SMALL, "resnet50", "mobilenetv2", "vit"]
+LARGE = ["bert", "gpt2"]
+COMPARED = {"n150": NETWORKS + LARGE if ALL else SMALL, "host": NETWORKS + LARGE if ALL else NETWORKS}
+"""Networks that are compared with onnxruntime, by target."""
 
 torch: Any = pytest.importorskip("torch", reason="networks are exported by PyTorch, which has no CPU build for this Python")
 
@@ -110,7 +117,7 @@ PEAK = 1.1
 
 
 @pytest.mark.parametrize(
-    ("name", "target"), [pytest.param(n, t, marks=pytest.mark.xdist_group(n)) for n in NETWORKS for t in ("n150", "host")]
+    ("name", "target"), [pytest.param(n, t, marks=pytest.mark.xdist_group(n)) for t, names in COMPARED.items() for n in names]
 )
 def test_results_agree_with_onnxruntime(exported: Any, tmp_path: Path, name: str, target: str) -> None:
     """In three formats; tensors lie near one another in memory, and blocks make archives small."""
@@ -170,14 +177,16 @@ def test_every_stage_resumes_to_the_same_archive(exported: Any, tmp_path: Path, 
 PATTERNS = {
     "resnet50": {"conv2d": 53, "attention": 0, "transpose": 1},
     "mobilenetv2": {"conv2d": 52, "transpose": 1},
-    "bert": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
     "vit": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
+    "shallow bert": {"attention": 2, "layer_norm": 5, "gelu": 2, "softmax": 0},
+    "shallow gpt2": {"attention": 2, "layer_norm": 5, "gelu": 2, "softmax": 0},
+    "bert": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
     "gpt2": {"attention": 12, "layer_norm": 25, "gelu": 12, "softmax": 0},
 }
 """Ops at the end of stage nn; gelu also counts as an activation of a matmul."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in PATTERNS])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in PATTERNS if ALL or n not in LARGE])
 def test_patterns_are_recognized(exported: Any, name: str) -> None:
     module = compile_path(exported(name)[0], CompileOptions(to="nn")).unit.module
     (function,) = entry_functions(module)
