@@ -28,8 +28,11 @@ from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.prepare import lower_nodes
 
 CACHE = "TTC_CACHE_DIR"
-LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-"""What libraries read once, when whichever test comes first imports them."""
+LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "OPENBLAS_NUM_THREADS": "1"}
+"""What libraries read once, when whichever test comes first imports them; workers of pytest-xdist have it before they import any.
+
+Threads of numpy's products would wait for each other beside those of the other worker.
+"""
 _MADE: list[str] = []
 
 # Garbage of a test process stays as it is in children: sessions of libraries, when they go, wait for threads that a child does not have.
