@@ -17,8 +17,8 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 def with_checked_tiles(cpu: Cpu, kernels: KernelFolders) -> Cpu:
     """Return the CPU, without AMX if the system forbids it to this process, or its products are wrong.
 
-    The system is asked once a process.  Products that were right are not multiplied again until the system is started again, wherever the
-    folder of code is the same; one that is being filled gets the kernels of the products, as it may be used where there is no LLVM.
+    The system is asked once a process.  That products were right is noted in the folder of code, and believed until the system is started
+    again.  A folder that is being filled gets the kernels of the products instead, as it may be used where there is no LLVM.
     """
     return cpu if not cpu.has("amx-tile") or _works(cpu, kernels.folder, kernels.fill) else cpu.without("amx-tile")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.region import Region
-from ttc.runtime.engines.native.graph.tensors import Place, View, dense
+from ttc.runtime.engines.native.graph.tensors import View, dense
 from ttc.runtime.engines.native.jobs.convolutions import Images, Result, window_words
 from ttc.runtime.engines.native.jobs.copies import pad
 from ttc.runtime.engines.native.jobs.frames import Frame, frame_of, placed_frame_of
@@ -29,7 +29,7 @@ from ttc.runtime.engines.native.jobs.products import (
     submit_packing,
     whole_region,
 )
-from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_dense, cut_rows, runs_of, submit_tiles
+from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, TileCut, cut_dense, cut_rows, make_room, runs_of, submit_tiles
 from ttc.runtime.engines.native.kernels.amx_float_rows import FloatRows
 from ttc.runtime.engines.native.kernels.amx_frames import FrameRows, PlacedRows
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
@@ -45,9 +45,6 @@ _TASK_FLOPS = 2_000_000
 """The least FLOPs of a task, if there are several."""
 _TASK_PANELS = 8
 """The least panels of a task whose rows are gathered, if there are several: gathering takes about as long as one panel."""
-
-_MOST_ROOM_BYTES = 1 << 20
-"""The most bytes by which memory of rows is made larger, so that whole blocks are read."""
 
 
 @record
@@ -163,14 +160,9 @@ def _make_room(laid: _Laid) -> bool:
     left, step = laid.words["a"], laid.words["a_row"]
     if laid.sizes.rows % BLOCK == 0:
         return True
-    if not isinstance(left, View) or not isinstance(step, int) or left.buffer.place is not Place.ARENA or min(left.strides) < 0:
+    if not isinstance(left, View) or not isinstance(step, int):
         return False
-    room = (BLOCK - laid.sizes.rows % BLOCK) * abs(step)
-    last = left.offset + sum((size - 1) * stride for size, stride in zip(left.shape, left.strides, strict=True))
-    if room > _MOST_ROOM_BYTES:
-        return False
-    left.buffer.size_bytes = max(left.buffer.size_bytes, (last + 1) * left.item_bytes + room)
-    return True
+    return make_room(left, (BLOCK - laid.sizes.rows % BLOCK) * abs(step))
 
 
 def _whole_rows(n: Lowering, a: View) -> View:

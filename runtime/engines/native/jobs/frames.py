@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import Place, View
 from ttc.runtime.engines.native.jobs.convolutions import Images, WindowAxis
+from ttc.runtime.engines.native.jobs.tile_cuts import make_room
 from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES
 from ttc.runtime.engines.native.kernels.amx_pack import chunks_of
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, PRODUCTS
@@ -90,35 +90,16 @@ def placed_frame_of(images: Images, rows: int, parts: int) -> PlacedFrame | None
     view, y, x = images.view, images.y, images.x
     image, line, pixel, channel = view.strides
     inside = all(axis.is_inside and axis.stride == 1 for axis in (y, x))
-    if (
-        parts > 1
-        or view.storage != "bf16"
-        or not reads_in_place(images.depth)
-        or not inside
-        or channel != 1
-        or pixel < 1
-        or line % pixel
-        or image % max(line, 1)
-    ):
+    if parts > 1 or view.storage != "bf16" or not inside or not reads_in_place(images.depth):
+        return None
+    if channel != 1 or pixel < 1 or line % pixel or image % max(line, 1):
         return None
     down, across = image // line if view.shape[0] > 1 else y.windows, line // pixel
     windows = ((view.shape[0] - 1) * down + y.windows - 1) * across + x.windows
-    if across < x.windows or down < y.windows or windows > MOST_WASTE * rows or not _make_room(view, images.depth):
+    fits = x.windows <= across and y.windows <= down and windows <= MOST_WASTE * rows
+    if not fits or not make_room(view, (BLOCK - 1) * pixel * view.item_bytes):
         return None
     return PlacedFrame(windows, {"y_pitch": down, "x_pitch": across})
-
-
-def _make_room(view: View, depth: int) -> bool:
-    """Return whether a block of windows can be read behind the last one, in memory that is made larger for it.
-
-    depth: channels of a tap.
-    """
-    if view.buffer.place is not Place.ARENA:
-        return False
-    last = view.offset + sum((size - 1) * stride for size, stride in zip(view.shape[:3], view.strides[:3], strict=True))
-    end = last + (BLOCK - 1) * view.strides[2] + depth
-    view.buffer.size_bytes = max(view.buffer.size_bytes, end * view.item_bytes)
-    return True
 
 
 @record

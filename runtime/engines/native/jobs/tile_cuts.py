@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ttc.dialects.core.records import record
-from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.graph.tensors import Place, View
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import TASKS
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, chunks_of
@@ -22,6 +22,8 @@ _ENOUGH_TASKS = 24
 """So many groups of rows are not divided further by panels that stay near: each group is gathered, or brought into parts, once."""
 _SCRATCH_BYTES, _DENSE_SCRATCH_BYTES = 1 << 20, 1 << 22
 """The most bytes of the gathered rows of a group, except for the smallest group; the latter of dense rows, of which few are gathered."""
+_MOST_ROOM_BYTES = 1 << 20
+"""The most bytes by which memory of rows is made larger, so that whole blocks are read."""
 _RUN_BYTES, _WAITING_BYTES = 5 << 17, 1 << 19
 """The most bytes of a run of channels of the dense rows of a group, and of the sums that wait for the next run: both stay in the
 second-level cache.
@@ -115,6 +117,15 @@ def runs_of(sizes: Sizes, cut: TileCut) -> dict[str, int]:
     if runs < 2:
         return {}
     return {"run": -(-chunks_of(sizes.depth) // runs), "span": min(sizes.panels, max(_WAITING_BYTES // (cut.height * PANEL * 4), 1))}
+
+
+def make_room(view: View, room_bytes: int) -> bool:
+    """Return whether so many bytes behind the last element of a view can be read, in memory that is made larger for them."""
+    if view.buffer.place is not Place.ARENA or min(view.strides) < 0 or room_bytes > _MOST_ROOM_BYTES:
+        return False
+    last = view.offset + sum((size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True))
+    view.buffer.size_bytes = max(view.buffer.size_bytes, (last + 1) * view.item_bytes + room_bytes)
+    return True
 
 
 def submit_tiles(

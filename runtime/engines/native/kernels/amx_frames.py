@@ -15,6 +15,7 @@ by phase.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -32,17 +33,14 @@ CELL_BYTES = 64
 
 
 @dataclass(frozen=True)
-class FrameRows(WindowRows):
+class CellRows(WindowRows):
     """Rows that are windows of images, numbered as the cells of a frame; the addresses of those that are no result are 0.
 
-    Words beside those of `WindowRows`: `y_pitch`, `x_pitch`: rows and columns of an image's frame; `y_lead`, `x_lead`: what is added to a
-    tap's place, so that none lies before the first; `y_phases`, `x_phases`; `frame_groups`: groups whose cells are copied at once; `cells`:
-    of these at most, a phase.
+    Words beside those of `WindowRows`: `y_pitch`, `x_pitch`: rows and columns of an image's frame.
     """
 
     def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
-        own = (f"{axis}_{what}" for axis in ("y", "x") for what in ("pitch", "lead", "phases"))
-        return (*super().names(tensors), *own, "cells", "frame_groups")
+        return (*super().names(tensors), "y_pitch", "x_pitch")
 
     def emit(self, f: Writer, words: Words, bases: dict[str, Value], span: tuple[Value, Value], table: AddressTable) -> None:
         """Write the addresses of the results, row by row of the frame."""
@@ -59,6 +57,23 @@ class FrameRows(WindowRows):
                     f.store(f.at(address, column * words[f"{tensor}_x"], "i8"), f.at(rows, start + column - first, "ptr"))
                 with f.loop(result, behind) as column:
                     f.store(f.constant(0, "i64"), f.at(rows, start + column - first, "ptr"))
+
+    @abstractmethod
+    def emit_offsets(self, f: Writer, words: Words, offsets: Value) -> None:
+        """Write for each tap the bytes from a window's cell to the one that it meets."""
+
+
+@dataclass(frozen=True)
+class FrameRows(CellRows):
+    """Rows whose cells are copied to planes in scratch memory.
+
+    Words beside those of `CellRows`: `y_lead`, `x_lead`: what is added to a tap's place, so that none lies before the first; `y_phases`,
+    `x_phases`; `frame_groups`: groups whose cells are copied at once; `cells`: of these at most, a phase.
+    """
+
+    def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
+        own = (f"{axis}_{what}" for axis in ("y", "x") for what in ("lead", "phases"))
+        return (*super().names(tensors), *own, "cells", "frame_groups")
 
     def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
         down, across = _pitches(words)
@@ -111,31 +126,23 @@ class FrameRows(WindowRows):
 
 
 @dataclass(frozen=True)
-class PlacedRows(FrameRows):
-    """Rows that are windows of images which lie in a frame of zeros already, or need none: tiles read their cells where these are.
+class PlacedRows(CellRows):
+    """Rows of images that lie in a frame of zeros already, or need none: tiles read their cells where these are.
 
     The channels of a tap are bfloat16, as many as whole tiles have, or fewer than one has, an even number; strides are 1.  `y_pitch` and
-    `x_pitch` are what the strides of `a` say; no other word of `FrameRows` is needed.  BLOCK - 1 cells behind the last are read, too.
+    `x_pitch` are what the strides of `a` say.  BLOCK - 1 cells behind the last are read, too.
     """
 
     has_borders: ClassVar[bool] = False
-
-    def names(self, tensors: Sequence[str]) -> tuple[str, ...]:
-        return (*WindowRows.names(self, tensors), "y_pitch", "x_pitch")
 
     def channels(self, f: Writer, words: Words) -> Value:
         """Return the channels of a tap that a tile holds."""
         return f.smaller(words["depth"], DEPTH)
 
-    def place(self, f: Writer, words: Words, base: Value, cell: Value) -> Value:
-        """Return the address of a cell."""
-        return f.at(base, cell * words["a_x"], "i8")
-
     def left_row(self, f: Writer, words: Words, base: Value, first: Value, table: AddressTable, tap: Value, r: Value) -> Value:
-        return f.at(self.place(f, words, base, first + r), f.load(f.at(table.taps, tap, "i64"), "i64"), "i8")
+        return f.at(base, (first + r) * words["a_x"] + f.load(f.at(table.taps, tap, "i64"), "i64"), "i8")
 
     def emit_offsets(self, f: Writer, words: Words, offsets: Value) -> None:
-        """Write for each tap the bytes from a window's first pixel to the one that it meets."""
         with f.loop(0, words["y_taps"]) as y, f.loop(0, words["x_taps"]) as x:
             there = y * words["y_dilation"] * words["a_y"] + x * words["x_dilation"] * words["a_x"]
             f.store(there, f.at(offsets, y * words["x_taps"] + x, "i64"))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.kernels.amx_exact import ExactOperands, emit_exact
 from ttc.runtime.engines.native.kernels.amx_float_rows import FloatRows
-from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, FrameRows, PlacedRows, Planes
+from ttc.runtime.engines.native.kernels.amx_frames import CELL_BYTES, CellRows, FrameRows, PlacedRows, Planes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, row_bytes, step_bytes
 from ttc.runtime.engines.native.kernels.amx_parts import DEPTH, HEADER_BYTES
 from ttc.runtime.engines.native.kernels.amx_sums import LEFT, RIGHT, TileSums
@@ -94,7 +94,7 @@ class AmxGemm(TileProduct):
         if self.rows.has_borders:
             with f.loop(0, work.row_bytes) as i:
                 f.store(f.constant(0, "u8"), f.at(work.table.zeros, i, "u8"))
-        if isinstance(self.rows, FrameRows):
+        if isinstance(self.rows, CellRows):
             self.rows.emit_offsets(f, words, work.table.taps)
         if self.in_runs:
             work.emit_tasks_in_runs()
@@ -164,7 +164,7 @@ class _Work:
         f, words = self.f, self.words
         first_group, last_group = work.groups
         rows = self.kernel.rows
-        if not isinstance(rows, FrameRows) or isinstance(rows, PlacedRows):
+        if not isinstance(rows, FrameRows):
             with f.loop(first_group, last_group) as group:
                 self._group(work, group, None)
             return
@@ -184,9 +184,7 @@ class _Work:
         if isinstance(rows, FloatRows):
             rows.emit_parts(f, self.words, task.bases["a"], (first, count), self.parts, (self.gathered, self.row_bytes))
         with f.loop(0, count, BLOCK) as start:
-            if isinstance(rows, PlacedRows):
-                self._note_placed(rows, task.bases["a"], first, start)
-            elif frame is None:
+            if frame is None:
                 self._prepare(task.bases["a"], first, start, f.smaller(count - start, BLOCK))
             else:
                 self._find(frame, first, start)
@@ -238,13 +236,6 @@ class _Work:
         step = frame.plane_bytes * self.parts
         self._note(record, (cells, f.constant(CELL_BYTES, "i64"), step, frame.plane_bytes), frame.mark)
 
-    def _note_placed(self, rows: PlacedRows, base: Value, first: Value, start: Value) -> None:
-        """Note where the tiles of a block of rows are, in the image itself."""
-        f, words = self.f, self.words
-        record = f.at(self.records, start * (_RECORD_BYTES // BLOCK), "i8")
-        zero = f.constant(0, "i64")
-        self._note(record, (rows.place(f, words, base, first + start), words["a_x"], f.constant(CELL_BYTES, "i64"), zero), zero)
-
     def _prepare(self, base: Value, first: Value, start: Value, count: Value) -> None:
         """Find or make the tiles of a block of rows, and note where they are."""
         f = self.f
@@ -252,6 +243,10 @@ class _Work:
         tiles = f.at(self.gathered, start * self.taps * (self.width_bytes * self.parts), "i8")
         mark = self._mark(base, first, start, count) if self.parts > 1 else f.constant(0, "i64")
         gathered = (tiles, f.constant(64, "i64"), f.constant(self.parts * BLOCK * 64, "i64"), f.constant(BLOCK * 64, "i64"))
+        if isinstance(self.kernel.rows, PlacedRows):
+            cells = self._left(base, first, f.constant(0, "i64"), start)
+            self._note(record, (cells, self.words["a_x"], f.constant(CELL_BYTES, "i64"), self.width_bytes), mark)
+            return
         if not isinstance(self.kernel.rows, DenseRows):
             self._gather(base, first, (start, count), tiles)
             self._note(record, gathered, mark)
@@ -335,7 +330,7 @@ class _Work:
     def _row(self, r: Value) -> Row:
         """Where row r of the group goes."""
         places = self._places(r)
-        return Row(places, self.f.as_integer(places["c"]).differs(0) if isinstance(self.kernel.rows, FrameRows) else None)
+        return Row(places, self.f.as_integer(places["c"]).differs(0) if isinstance(self.kernel.rows, CellRows) else None)
 
     def _multiply(self, record: Value, panel: Value, size: tuple[Value, Value], sums: Value, run: _Run | None) -> None:
         """The sums of a block of so many rows and columns in tiles, and from there to memory."""
@@ -369,7 +364,7 @@ class _Work:
                 a.set(f.at(a.get(), chunk, "i8"))
                 b.set(f.at(b.get(), self.step_bytes, "i8"))
 
-        if isinstance(self.kernel.rows, FrameRows):
+        if isinstance(self.kernel.rows, CellRows):
             with f.loop(0, self.taps) as tap:
                 a.set(f.at(start, f.load(f.at(self.table.taps, tap, "i64"), "i64"), "i8"))
                 emit_steps(self.chunks)

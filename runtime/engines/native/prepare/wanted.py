@@ -1,8 +1,9 @@
-"""The step that writes results which are joined or reordered next where they end up.
+"""The step that writes results which are joined or reordered next where they end up, and images with the zeros that are read around them.
 
 A concatenation is no work if its operands are written into its result, nor is a change of the order of dimensions that ends in rows: the
 heads of an attention are written side by side.  Kernels that write rows at any strides take such a place (`Lowering.result` with
-`strided`); what others write is copied there, as it would be anyhow.
+`strided`); what others write is copied there, as it would be anyhow.  Convolutions in bfloat16 that tiles multiply read images where they lie
+if there are zeros around them (`jobs.margins`).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class _Places:
                 self._concat(node)
             elif _reorders(node) and not self._goes_on(node.results[0]):
                 self._reordered(node)
-            elif self._cpu.has_tiles and (margins := _margins_of(node, self._types)) is not None:
+            elif self._cpu.has_tiles and (margins := _wanted_margins(node, self._types)) is not None:
                 self._with_margins(node, margins)
         return self._places
 
@@ -158,7 +159,7 @@ class _Places:
         return None if needs_rounding(type_.format) and not node.unrounded else result_storage(type_, node.unrounded)
 
 
-def _margins_of(node: Node, types: Sequence[TensorType]) -> tuple[int, int] | None:
+def _wanted_margins(node: Node, types: Sequence[TensorType]) -> tuple[int, int] | None:
     """Return the zeros around its images that a convolution reads where they lie; None where it copies them, or needs none."""
     attrs, value = node.work.attrs, next(iter(node.operands), None)
     if node.work.op != "tile.conv2d" or node.op.precision != "bfloat16" or value is None:
