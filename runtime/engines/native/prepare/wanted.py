@@ -2,8 +2,8 @@
 
 A concatenation is no work if its operands are written into its result, nor is a change of the order of dimensions that ends in rows: the
 heads of an attention are written side by side.  Kernels that write rows at any strides take such a place (`Lowering.result` with
-`strided`); what others write is copied there, as it would be anyhow.  Convolutions in bfloat16 that tiles multiply read images where they lie
-if there are zeros around them (`jobs.margins`).
+`strided`); what others write is copied there, as it would be anyhow.  Convolutions in bfloat16 that tiles multiply read images where they
+lie if there are zeros around them (`jobs.margins`).
 """
 
 from __future__ import annotations
