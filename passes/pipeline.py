@@ -13,6 +13,7 @@ from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 from ttc.passes.netlist.accumulate_in_l1 import AccumulateInL1
+from ttc.passes.netlist.approximate_exp import ApproximateExp
 from ttc.passes.netlist.allocate_memory import AllocateMemory
 from ttc.passes.netlist.assign_chips import AssignChips
 from ttc.passes.netlist.balance import Balance
@@ -187,6 +188,7 @@ def stages(target: Target, wanted: PipelineSettings = USUAL) -> dict[str, list[P
             LowerToNetlist(wanted.precision, wanted.rules),
             AssignChips(wanted.chips[:1] if wanted.turns or divides is not None else wanted.chips, op_rules),
             AccumulateInL1(),
+            ApproximateExp(),
             Balance(wanted.effort, op_rules, *wanted.in_turn),
             DealEpochs(wanted.chips if wanted.turns else ()),
             SizeQueues(queue_rules),

@@ -14,7 +14,7 @@ from ttc.dialects.netlist.ops import GraphOp, NetlistOp
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
 from ttc.runtime.perf.base import OpView
-from ttc.runtime.perf.op import attributes_of
+from ttc.runtime.perf.op import choices_of
 
 
 def main_op(op: NetlistOp) -> TtcOp:
@@ -42,19 +42,14 @@ def view_of(op: NetlistOp) -> OpView:
         op.fidelity or "HiFi4",
         plain_block(main.regions[0].block) if main.regions else None,
         op.intermediate or "Float32",
-        in_l1(op),
+        **choices_of(op.settings or ()),
     )
-
-
-def in_l1(op: NetlistOp) -> bool:
-    """Return whether packers add up the op's partial sums in L1."""
-    return attributes_of(op.settings or ()).get("l1_acc") is True
 
 
 def identity_of(view: OpView) -> tuple[object, ...]:
     """Return a key that is equal for ops that block and cost the same."""
     body = None if view.body is None else tuple((w.op, w.attrs.get("fn")) for w in view.body.works)
-    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate, view.l1_acc
+    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate, view.l1_acc, view.approximate
 
 
 def operand_sources(op: NetlistOp) -> list[int | None]:

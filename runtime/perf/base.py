@@ -27,6 +27,7 @@ class OpView:
         body: region of an eltwise op.
         intermediate: format of partial results.
         l1_acc: whether packers add up partial sums of products in L1.
+        approximate: whether functions are computed in their coarser form: of attention and normalizations the exponentials alone.
     """
 
     op: str
@@ -37,6 +38,7 @@ class OpView:
     body: Function | None = None
     intermediate: str = "Float32"
     l1_acc: bool = False
+    approximate: bool = False
 
     def operand(self, index: int) -> TensorType:
         """Return the type of a required operand."""

@@ -58,7 +58,6 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
         return NOTHING
     types, formats = op.work.value_types, _formats(op)
     result = types[op.work.outputs[0]]
-    said = attributes_of(op.settings)
     works: list[CoreWork] = []
     gathered = 0
     computing = [work for work in op.work.works if work.results and not _is_view(work)]
@@ -66,24 +65,30 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
         operands = tuple(None if i is None else replace(types[i], format=formats[i]) for i in work.operands)
         own = replace(work.results[0], format=result.format if work is computing[-1] else op.intermediate)
         view = OpView(
-            work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate, said.get("l1_acc") is True
+            work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate, **choices_of(op.settings)
         )
         share = _share(work.results[0], result, op, op.blocking)
         gathered += gathering(view, share)
-        _append(works, view, share, approximate=said.get("approximate_mode") is True)
+        _append(works, view, share)
     if not works:  # an op that hands its input on, as views show it
         view = OpView("copy", {}, (result,), result, op.fidelity)
         works = works_of_copy(view, _share(result, result, op, op.blocking))
     return beside(in_sequence([core_cycles(work, arch) for work in works]), gathered, arch)
 
 
-def _append(works: list[CoreWork], view: OpView, share: Share, *, approximate: bool) -> None:
+def _append(works: list[CoreWork], view: OpView, share: Share) -> None:
     """Add the primitives of a work; a function of what the primitive before gives is applied to it in the destination register."""
     functions = functions_of(view)
     if functions is not None and works and works[-1].tiles == share.tiles:
         works[-1] = works[-1]._replace(then=works[-1].then + functions, output=view.result.format)
         return
-    works += [work._replace(approximate=approximate) for work in works_of(view, share)]
+    works += works_of(view, share)
+
+
+def choices_of(settings: Settings) -> dict[str, bool]:
+    """Return what an `OpView` has of the settings of an op."""
+    said = attributes_of(settings)
+    return {"l1_acc": said.get("l1_acc") is True, "approximate": said.get("approximate_mode") is True}
 
 
 def attributes_of(settings: Settings) -> dict[str, Plain]:

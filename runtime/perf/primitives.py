@@ -27,7 +27,12 @@ WORKS: RoleTable[Rule] = RoleTable("the primitives")
 def works_of(view: OpView, share: Share) -> list[CoreWork]:
     """Return primitives of one core's share of a tile op, in order.  Raises E0302, E0503."""
     found = WORKS.of(view.op)(view, share)
-    return [work._replace(l1_acc=work.op == "matmul") for work in found] if view.l1_acc else found
+    if view.l1_acc:
+        found = [work._replace(l1_acc=work.op == "matmul") for work in found]
+    if view.approximate:
+        alone = view.op == "attention" or has_role(f"tile.{view.op}", Role.NORMALIZATION)
+        found = [work._replace(approximate=not alone or "exp" in (work.op, *work.then)) for work in found]
+    return found
 
 
 def tiles_of(type_: TensorType) -> int:

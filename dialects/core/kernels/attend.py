@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 Product: TypeAlias = Callable[[NDArray, NDArray], NDArray]
 """The product of two arrays over their last two dimensions; gives an array of the caller's own."""
 
+Exponential: TypeAlias = Callable[..., object]
+"""Writes the exponentials of an array to `out`."""
+
 _SCORES_BYTES = 64 << 20
 """Bound on a block of scores; longer sequences are computed by blocks of query rows."""
 
@@ -24,12 +27,13 @@ def attend(
     *,
     scale: float,
     zero_masked: bool,
+    exp: Exponential = np.exp,
 ) -> NDArray:
     """softmax(q k^T * scale + mask) v over the last two dimensions; with zero_masked, rows without any finite score give 0."""
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     y = np.empty((*lead, q.shape[-2], v.shape[-1]), q.dtype)
     for block, scores in _blocks_of_scores(product, q, k, mask, lead, scale):
-        weights, total = _weights(scores, zero_masked)
+        weights, total = _weights(scores, zero_masked, exp)
         y[..., block, :] = product(weights, v) / total
     return y
 
@@ -87,12 +91,12 @@ def _blocks_of_scores(
         yield block, scores if part is None else _add(scores, part)
 
 
-def _weights(scores: NDArray, zero_masked: bool) -> tuple[NDArray, NDArray]:
+def _weights(scores: NDArray, zero_masked: bool, exp: Exponential = np.exp) -> tuple[NDArray, NDArray]:
     """exp(scores - their largest) of each row, and its sum.  The division by the sum comes last, on the smaller array."""
     top = scores.max(axis=-1, keepdims=True)
     dead = np.isneginf(top) & zero_masked
     scores -= np.where(dead, 0, top).astype(scores.dtype)
-    np.exp(scores, out=scores)
+    exp(scores, out=scores)
     total = scores.sum(axis=-1, keepdims=True)
     return scores, np.where(dead, 1, total).astype(scores.dtype)
 

@@ -17,6 +17,7 @@ from ttc.dialects.netlist.model import Op
 from ttc.dialects.tile.facts import moves
 from ttc.runtime.engines.exact import registers
 from ttc.runtime.engines.exact.registers import Product
+from ttc.runtime.perf.op import choices_of
 
 Rule: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
 """A function called like the kernel of an op, with the core before the operands."""
@@ -49,6 +50,11 @@ class Core:
     def multiply(self, product: Product, a: NDArray, b: NDArray) -> NDArray:
         """Return a bilinear function of unpacked values, a in SrcA and b in SrcB, by the op's fidelity."""
         return registers.multiply(product, a, b, self.op.fidelity)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the op's functions are computed in their coarser form."""
+        return choices_of(self.op.settings)["approximate"]
 
     @property
     def in_one_block(self) -> bool:

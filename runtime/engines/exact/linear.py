@@ -12,6 +12,7 @@ from ttc.dialects.core.kernels.attend import attend
 from ttc.dialects.core.kernels.epilogue import finish
 from ttc.runtime.engines.exact import RULES
 from ttc.runtime.engines.exact.core import Core
+from ttc.runtime.engines.exact.exponential import exponential
 
 
 @RULES.rule("matmul")
@@ -37,7 +38,7 @@ def exact_matmul(
 @RULES.rule("attention")
 def exact_attention(core: Core, q: NDArray, k: NDArray, v: NDArray, mask: NDArray | None = None, **attrs: Any) -> NDArray:
     """Attention whose two products run on the matrix engine; the softmax between them stays in Float32."""
-    return attend(lambda a, b: _summed(core, [(core.unpack(a), core.unpack(b))]), q, k, v, mask, **attrs)
+    return attend(lambda a, b: _summed(core, [(core.unpack(a), core.unpack(b))]), q, k, v, mask, exp=exponential(core), **attrs)
 
 
 def _summed(core: Core, pairs: Iterable[tuple[NDArray, NDArray]]) -> NDArray:
