@@ -13,8 +13,8 @@ from ttc.dialects.core.rules.precision import PrecisionRule
 from ttc.dialects.core.rules.queues import QueueRule
 from ttc.passes.base import Pass
 from ttc.passes.netlist.accumulate_in_l1 import AccumulateInL1
-from ttc.passes.netlist.approximate_exp import ApproximateExp
 from ttc.passes.netlist.allocate_memory import AllocateMemory
+from ttc.passes.netlist.approximate_exp import ApproximateExp
 from ttc.passes.netlist.assign_chips import AssignChips
 from ttc.passes.netlist.balance import Balance
 from ttc.passes.netlist.choose_ports import ChoosePorts

@@ -19,9 +19,9 @@ from ttc.passes.tile_to_netlist.layouts import divisors
 MOST_PARTS = 8
 """The most chips that divide tensors where nobody asks for it: among more, what joins the parts takes longer than they save."""
 GROUP = 4
-"""The most chips of a group, where groups take epochs in turn: larger ones hide fewer switches, and compile for long."""
+"""The most chips of a group of which all ways to divide are tried."""
 FEW_OPS = 100
-"""Ops of a program that may have one epoch, of which groups could take no turns: all chips are tried as one group, too."""
+"""Ops of a program that compiles so soon that all ways to divide are tried, with larger groups, too; of others both rows and columns."""
 
 
 def best_spread(unit: Unit, wanted: PipelineSettings) -> PipelineSettings:
@@ -62,8 +62,8 @@ def _divisions(unit: Unit, wanted: PipelineSettings, most: int) -> list[Pipeline
     """Return the ways in which so many chips divide tensors: groups that take epochs in turn, of chips that divide rows and columns."""
     chips = near_chips(unit.target, wanted.chips, most)
     small = sum(len(list(function.body.block.ops)) for function in entry_functions(unit.module)) <= FEW_OPS
-    parts = [count for count in divisors(most) if 1 < count <= (MOST_PARTS if small else GROUP)] or [most]
-    pairs = [(most // count, rows) for count in parts for rows in divisors(count)[::-1]]
+    parts = [count for count in divisors(most) if 1 < count]
+    pairs = [(most // count, rows) for count in parts for rows in divisors(count)[::-1] if small or count <= GROUP or 1 < rows < count]
     return [replace(wanted, replicas=1, divides=near_groups(unit.target, chips, *pair), chips=chips) for pair in pairs]
 
 

@@ -93,7 +93,7 @@ class Balancer:
         with self.rewriter.part("candidates"):
             problem = builder.problem(graph)
         with self.rewriter.part("epochs"):
-            problem = replace(problem, loads=trial.loads)
+            problem = replace(problem, loads=trial.loads, divided=bool(trial.steps))
             return problem, cut(problem, EFFORTS[builder.overrides.effort], trial.judge, trial.review)
 
     def loadings(self, graph: GraphOp) -> tuple[bool, ...]:

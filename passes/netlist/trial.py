@@ -132,13 +132,13 @@ class Trial:
             buffers, short = buffered(members, margin)
             cost = self.cost(begin, [replace(op, buffers=found) for op, found in zip(ops, buffers, strict=True)])
             figures = (cost.fill, cost.interval, cores, cost.prologue, max(cost.channel, cost.links))
-            cycles = float(turn.time(*figures, lead_of(ops, cost))) + self.crossing(ops) if cost.jam is None else inf
+            crossing = self.crossing(ops)
+            cycles = float(turn.time(*figures, lead_of(ops, cost))) + crossing if cost.jam is None else inf
             waiting = cost.jam is not None or cost.stall > cost.interval * TOLERATED
             if cycles < best.cycles or best.cycles == inf:
                 final = tuple(replace(entry, buffers=found) for entry, found in zip(placed, buffers, strict=True))
-                best = PackingVerdict(
-                    final, cycles, tuple(short) if waiting else (), timing_of(cost, turn.rates, self.unit.target.l1_usable_bytes)
-                )
+                timing = timing_of(cost, turn.rates, self.unit.target.l1_usable_bytes, crossing)
+                best = PackingVerdict(final, cycles, tuple(short) if waiting else (), timing)
             if not waiting or short:
                 break
         return best
@@ -213,7 +213,7 @@ class Trial:
             cost = self.costed(epoch.begin, ops, known)
             if cost.jam is not None:
                 return None
-            timing = timing_of(cost, rates_of(self.unit.target), self.unit.target.l1_usable_bytes)
+            timing = timing_of(cost, rates_of(self.unit.target), self.unit.target.l1_usable_bytes, self.crossing(ops))
             found.append(replace(epoch, timing=timing))
             known |= {op.name: op for op in ops}
         return found

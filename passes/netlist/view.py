@@ -49,7 +49,17 @@ def view_of(op: NetlistOp) -> OpView:
 def identity_of(view: OpView) -> tuple[object, ...]:
     """Return a key that is equal for ops that block and cost the same."""
     body = None if view.body is None else tuple((w.op, w.attrs.get("fn")) for w in view.body.works)
-    return view.op, tuple(sorted(view.attrs.items())), view.operands, view.result, view.fidelity, body, view.intermediate, view.l1_acc, view.approximate
+    return (
+        view.op,
+        tuple(sorted(view.attrs.items())),
+        view.operands,
+        view.result,
+        view.fidelity,
+        body,
+        view.intermediate,
+        view.l1_acc,
+        view.approximate,
+    )
 
 
 def operand_sources(op: NetlistOp) -> list[int | None]:

@@ -12,9 +12,9 @@ from ttc.dialects.core.records import record
 from ttc.dialects.netlist.model import Blocking, Buffer
 from ttc.dialects.netlist.sizes import WIDE_ACCUMULATE
 from ttc.passes.tile_to_netlist.buffers import (
+    JOINED,
     MAX_INNER,
     REREADING,
-    ROWS_ALONE,
     WHOLE_ROWS,
     WITH_INNER,
     WITH_WEIGHTS,
@@ -133,8 +133,8 @@ def find(subject: BlockingSubject, target: Target) -> Blockings:
     refused: list[TooLarge] = []
     fitter = Fitter(subject, target, Costs(target), CostTemplate.of(subject.view))
     fitter.check_inner()
-    wide, rows_alone = subject.view.op in WITH_WEIGHTS, subject.view.op in ROWS_ALONE
-    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits, wide=wide, rows_alone=rows_alone):
+    wide, joined = subject.view.op in WITH_WEIGHTS, subject.view.op in JOINED
+    for layout in chosen_layouts(tile_dims(subject.view.result), target, subject.limits, wide=wide, joined=joined):
         fits = fitter.fit(layout)
         if isinstance(fits, TooLarge):
             refused.append(fits)

@@ -17,6 +17,7 @@ from ttc.dialects.netlist.model import Buffer
 from ttc.dialects.tile.facts import Role, facts
 from ttc.dialects.tile.facts.role_tables import RoleTable
 from ttc.runtime.perf.base import OpView
+from ttc.runtime.perf.primitives import key_parts
 
 SELECTION_TILES = 32
 """The most tiles of a selection of rows that differ from each other: one pattern comes again and again."""
@@ -102,8 +103,8 @@ WITH_INNER = WITH_WEIGHTS | {"sparse_matmul"}
 REREADING = frozenset({"depthwise", *(name for name, fact in facts().items() if fact.role in (Role.WINDOW, Role.NORMALIZATION))})
 """Ops that can read an operand several times: once a tap of their window, or once for each statistic of a row and for the result."""
 
-ROWS_ALONE = frozenset({"attention"})
-"""Ops of which a core that has a part of the columns does the work of all of them: scores for any column of the values are those of all."""
+JOINED = frozenset({"attention"})
+"""Ops of which cores that share the columns of a row meet a part of the inner dimension each, and join their sums."""
 
 
 def fill(need: Need) -> Need:
@@ -258,15 +259,20 @@ def buffers_softmax(need: Need) -> None:
 
 @BUFFERS.rule("attention")
 def buffers_attention(need: Need) -> None:
-    """Size the buffers of attention: rows of q, a K-block of keys and values at a time with running statistics, and a block of the mask."""
+    """Size the buffers of attention: rows of q, a K-block of keys and values at a time with running statistics, and a block of the mask.
+
+    Cores that meet a part of the keys each have sums of all columns, and what the others have of their own.
+    """
     query, key, value = (need.view.operand(i) for i in range(3))
     depth, keys = -(-query.shape[-1] // 32), min(-(-key.shape[-2] // 32), MAX_INNER)
+    parts = key_parts(need.view, need.all_cols())
+    cols = need.cols * parts
     need.add("in0", need.rows * depth, query)
     need.add("in1", keys * depth, key)
-    need.add("in2", keys * need.cols, value)
+    need.add("in2", keys * cols, value)
     if len(need.view.operands) > 3 and need.view.operands[3] is not None:
         need.add("in3", need.rows * keys, need.view.operand(3))
-    need.add_intermediate(need.rows * (keys + need.cols + 2))
+    need.add_intermediate(need.rows * (keys + cols + need.cols * (parts - 1) + 2 * parts))
     need.add_out()
 
 

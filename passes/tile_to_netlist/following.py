@@ -45,6 +45,7 @@ class EpochTiming:
         paced: when each ends its last microbatch if it takes one with every interval.
         lasts: cycles of each for its last microbatch.
         rooms: bytes of L1 that each leaves on its cores for what these load ahead of time.
+        crossing: cycles that results of epochs before take to come from chip to chip.
     """
 
     begins: tuple[float, ...]
@@ -57,6 +58,7 @@ class EpochTiming:
     paced: tuple[float, ...]
     lasts: tuple[float, ...]
     rooms: tuple[float, ...] = ()
+    crossing: float = 0.0
 
     @property
     def moved(self) -> float:
@@ -69,8 +71,11 @@ class EpochTiming:
         return start_cycles + max(ready(self.jobs, free, 0.0, 1.0), default=0.0) + self.cycles
 
 
-def timing_of(epoch: EpochCost, rates: Rates, usable_bytes: int = 0) -> EpochTiming:
-    """Return when the ops of an epoch run that is costed by itself.  usable_bytes: of L1, for buffers and what is loaded ahead."""
+def timing_of(epoch: EpochCost, rates: Rates, usable_bytes: int = 0, crossing: float = 0.0) -> EpochTiming:
+    """Return when the ops of an epoch run that is costed by itself.
+
+    usable_bytes: of L1, for buffers and what is loaded ahead; crossing: as `EpochTiming` has it.
+    """
     begins = begins_of(epoch)
     return EpochTiming(
         tuple(begins),
@@ -83,6 +88,7 @@ def timing_of(epoch: EpochCost, rates: Rates, usable_bytes: int = 0) -> EpochTim
         tuple(paced_ends(epoch)),
         tuple(op.total for op in epoch.ops),
         tuple(float(usable_bytes - op.l1_bytes) for op in epoch.ops) if rates.ahead else (),
+        crossing,
     )
 
 
@@ -240,7 +246,7 @@ class Cores:
         for begin, end, last, reads in zip(timing.begins, ends, timing.lasts, epoch.reads, strict=True):
             for behind in reads:
                 first_entry, last_entry = self.written[-behind]
-                moments.append(max(first_entry - begin, last_entry - max(end - last, begin)))
+                moments.append(max(first_entry - begin, last_entry - max(end - last, begin)) + timing.crossing)
         return max(moments)
 
     def take(self, epoch: LyingEpoch, places: Sequence[Grid]) -> None:

@@ -48,20 +48,16 @@ def layouts(dims: tuple[int, int, int], target: Target, limits: PlacementLimits,
 
 
 def chosen_layouts(
-    dims: tuple[int, int, int], target: Target, limits: PlacementLimits, *, wide: bool = False, rows_alone: bool = False
+    dims: tuple[int, int, int], target: Target, limits: PlacementLimits, *, wide: bool = False, joined: bool = False
 ) -> list[GridLayout]:
     """Return, by number of cores, the squarest of the layouts that leave least to do for a core, if that is less than on fewer cores.
 
-    wide: as `layouts` has it.  rows_alone: whether a core that has a part of the columns does the work of all of them.
+    wide: as `layouts` has it.  joined: whether cores that share the columns of a row join partial sums, which layouts of whole rows spare.
     """
 
-    def work(layout: GridLayout) -> int:
-        slices, rows, cols = layout.share
-        return slices * rows * (dims[2] if rows_alone else cols)
-
-    def order(layout: GridLayout) -> tuple[int, int, float, int]:
+    def order(layout: GridLayout) -> tuple[int, bool, float, int]:
         _, rows, cols = layout.share
-        return work(layout), prod(layout.share), max(rows, cols) / min(rows, cols), layout.rows
+        return prod(layout.share), joined and cols < dims[2], max(rows, cols) / min(rows, cols), layout.rows
 
     by_cores: dict[int, list[GridLayout]] = {}
     for layout in layouts(dims, target, limits, wide=wide):
@@ -70,9 +66,9 @@ def chosen_layouts(
     least: float = inf
     for _, alike in sorted(by_cores.items()):
         best = sorted(alike, key=order)[: limits.layouts]
-        kept = [layout for layout in best if work(layout) < least * WORTH] or (best if limits.thorough else [])
+        kept = [layout for layout in best if prod(layout.share) < least * WORTH] or (best if limits.thorough else [])
         found.extend(kept)
-        least = min([least, *map(work, kept)])
+        least = min([least, *(prod(layout.share) for layout in kept)])
     return found
 
 

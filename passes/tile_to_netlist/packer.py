@@ -15,6 +15,7 @@ from ttc.passes.tile_to_netlist.forks import Shortage
 from ttc.passes.tile_to_netlist.packing import Request, Shape, pack_requests
 from ttc.passes.tile_to_netlist.problem import Problem
 from ttc.passes.tile_to_netlist.sharing import Family
+from ttc.passes.tile_to_netlist.trading import Market
 from ttc.passes.tile_to_netlist.turns import Turn
 
 
@@ -32,6 +33,7 @@ class Effort:
         overlaps: parts of what epochs could share of their time; ops are cut into epochs under each, the best result is taken.
         repeats: cuts into epochs that are alike, which are tried besides.
         moves: runs of few epochs that are tried besides, whose cuts are moved.
+        trades: of cores between the ops of an epoch, one after another, where chips divide tensors.
     """
 
     settings: int
@@ -43,15 +45,29 @@ class Effort:
     overlaps: tuple[float, ...] = (1.0, 0.5, 0.1)
     repeats: int = 24
     moves: int = 24
+    trades: int = 12
 
 
 EFFORTS = (
-    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1, overlaps=(0.0,), repeats=0, moves=0),
+    Effort(settings=32, longest=24, rounds=8, attempts=8, shapes=1, reliefs=1, overlaps=(0.0,), repeats=0, moves=0, trades=0),
     Effort(settings=64, longest=48, rounds=24, attempts=16, shapes=4, reliefs=3),
-    Effort(settings=256, longest=96, rounds=400, attempts=64, shapes=8, reliefs=6, overlaps=(1.0, 0.75, 0.25, 0.0), repeats=64, moves=200),
+    Effort(
+        settings=256,
+        longest=96,
+        rounds=400,
+        attempts=64,
+        shapes=8,
+        reliefs=6,
+        overlaps=(1.0, 0.75, 0.25, 0.0),
+        repeats=64,
+        moves=200,
+        trades=48,
+    ),
 )
 
 
+TRADES = 6
+"""The number of trades of cores, those that promise most, of which the best is taken."""
 FEW = 16
 """The number of microbatches up to which the first one through a pipeline counts for much."""
 
@@ -107,15 +123,28 @@ class Packer:
             if verdict.cycles >= best.cycles:
                 break
             best = verdict
+        return self.traded(begin, best)
+
+    def traded(self, begin: int, best: PackingVerdict) -> PackingVerdict:
+        """Return an epoch whose ops have traded cores, as long as that makes the run shorter: of a single microbatch on chips that divide
+        tensors.
+        """
+        problem = self.problem
+        market = Market.of(problem, begin, len(best.ops))
+        for _ in range(self.effort.trades if problem.divided and problem.input_count == problem.turns == 1 else 0):
+            tried = market.trades([p.candidate for p in best.ops])[:TRADES]
+            placed = [found for chosen in tried if (found := self.attempt(begin, chosen)) is not None]
+            shortest = min((self.judged(begin, found) for found in placed), key=lambda verdict: verdict.cycles, default=best)
+            if shortest.cycles >= best.cycles:
+                break
+            best = shortest
         return best
 
     def judged(self, begin: int, placed: tuple[Placed, ...]) -> PackingVerdict:
         """Return packed ops with the buffers and the time that the judge gives, or else by the estimate."""
         if self.judge is not None:
             return self.judge(self.problem.turn(begin, len(placed)), begin, placed)
-        end = begin + len(placed)
-        traffic = self.problem.traffic(begin, end - begin)[-1]
-        return PackingVerdict(placed, self.problem.time(begin, [p.candidate for p in placed], traffic))
+        return PackingVerdict(placed, self.problem.time(begin, [p.candidate for p in placed]))
 
     def relieved(self, begin: int, verdict: PackingVerdict) -> tuple[Placed, ...] | None:
         """Return the ops with more cores for those whose L1 does not hold what waits there; None if they do not fit on the grid."""
@@ -165,7 +194,7 @@ class Packer:
 
     def estimated(self, placed: Sequence[Placed]) -> float:
         """Return the quick estimate of an epoch of all ops."""
-        return self.problem.time(0, [p.candidate for p in placed], self.problem.traffic(0, len(placed))[-1])
+        return self.problem.time(0, [p.candidate for p in placed])
 
     def faster(self, begin: int, placed: Sequence[Placed], index: int, free: int) -> tuple[Placed, ...] | None:
         """Return all ops packed anew with one of them on a few more cores; None if there are not enough, or they cannot be placed so."""

@@ -7,6 +7,7 @@ from dataclasses import field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ttc.dialects.core.machines.targets import Target
 from ttc.dialects.core.records import record
@@ -14,9 +15,17 @@ from ttc.passes.tile_to_netlist.blocking import Blockings, Candidate
 from ttc.passes.tile_to_netlist.filling import filled
 from ttc.passes.tile_to_netlist.limits import PlacementLimits
 from ttc.passes.tile_to_netlist.turns import Turn
-from ttc.runtime.perf.movement import Load, Stream, interval_cycles, stream_load
+from ttc.runtime.perf.movement import Stream, stream_load
 from ttc.runtime.perf.ports import has_ways, likely_rate
 from ttc.runtime.perf.rates import Rates, rates_of
+
+FIGURES = ("busy", "first", "streamed_bytes", "held_bytes", "cores")
+"""What is estimated from of candidates."""
+
+
+def figures_of(chosen: Sequence[Candidate]) -> NDArray[np.float64]:
+    """Return the figures of candidates: `FIGURES` x candidates."""
+    return np.array([[getattr(candidate, name) for candidate in chosen] for name in FIGURES], np.float64)
 
 
 @record
@@ -62,6 +71,7 @@ class Problem:
         input_count: microbatches that pass through each epoch.
         turns: chips, or groups of them, that take the epochs in turn.
         loads: whether L1 holds weights from before a single microbatch on.
+        divided: whether chips divide the tensors of ops, so that one of these waits for another most of the time.
         overlap: the part of what epochs could share of their time that they are taken to share, as a `Turn` has it.
     """
 
@@ -71,6 +81,7 @@ class Problem:
     turns: int = 1
     overlap: float = 0.0
     loads: bool = False
+    divided: bool = False
 
     @cached_property
     def rates(self) -> Rates:
@@ -130,18 +141,25 @@ class Problem:
             found.append(QueueTraffic(read, written))
         return found
 
-    def time(self, begin: int, chosen: Sequence[Candidate], traffic: QueueTraffic) -> float:
-        """Return the estimated cycles by which an epoch of these candidates, from an op on, makes the run longer."""
-        streamed = sum(c.streamed_bytes for c in chosen)
-        held = sum(c.held_bytes for c in chosen)
-        before, beside = (held, streamed) if self.holds else (0, streamed + held)
+    def time(self, begin: int, chosen: Sequence[Candidate], traffic: QueueTraffic | None = None) -> float:
+        """Return the estimated cycles by which an epoch of these candidates, from an op on, makes the run longer.
+
+        traffic: of the epoch; None: as the graph has it.
+        """
+        return float(self.times(begin, figures_of(chosen)[:, :, None], traffic)[0])
+
+    def times(self, begin: int, figures: NDArray[np.float64], traffic: QueueTraffic | None = None) -> NDArray[np.float64]:
+        """Return what `time` does for each of several options.  figures: `FIGURES` x ops x options."""
+        count = figures.shape[1]
+        traffic = traffic or self.traffic(begin, count)[-1]
+        busy, first = figures[:2]
+        streamed, held, cores = figures[2:].sum(axis=1)
+        before, beside = (held, streamed) if self.holds else (np.zeros_like(held), streamed + held)
         load = (traffic.read_bytes + traffic.write_bytes + beside) * self.cycles_per_byte
-        interval = interval_cycles(self.rates, [float(c.busy) for c in chosen], [Load(channel=load)])
-        reads = [node.reads for node in self.nodes[begin : begin + len(chosen)]]
-        busy, first = np.array([(c.busy, c.first) for c in chosen], np.float64).T[:, :, None]
-        fill = max(float(filled(reads, begin, busy, first)[-1, 0]), load)
-        cores = sum(c.cores for c in chosen)
-        return self.turn(begin, len(chosen)).time(fill, interval, cores, before * self.load_cycles_per_byte, load)
+        interval = np.maximum(busy.max(axis=0) + self.rates.microbatch_cycles, load)
+        reads = [node.reads for node in self.nodes[begin : begin + count]]
+        fill = np.maximum(filled(reads, begin, busy, first)[-1], load)
+        return self.turn(begin, count).time(fill, interval, cores, before * self.load_cycles_per_byte, load)
 
     def turn(self, begin: int, count: int) -> Turn:
         """Return where an epoch of so many ops, from one of them on, stands in the run."""

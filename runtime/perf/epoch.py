@@ -6,6 +6,7 @@ interval between microbatches, however the simulation interleaves them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +20,7 @@ from ttc.runtime.perf.traffic import OpInput, Traffic
 GRANULES = 8
 """How many parts of a microbatch pass the pipeline one after another."""
 WIDE_EPOCH = 96
-"""The number of stages from which on half as many granules are taken."""
+"""The number of stages of one chip from which on half as many granules are taken."""
 WORTH_SAYING = 0.05
 """The share of an interval that finite buffers must add to count as what limits an epoch."""
 EXACT = 1e-9
@@ -219,8 +220,10 @@ class _Builder:
     tiles: list[float] = field(default_factory=list)  # of the producer's microbatch, by pipe
 
     def __post_init__(self) -> None:
-        streams = sum(1 for moved in self.moves for s in _streams(moved) if not s.held and s.kind in ("dram", "host"))
-        self.granules = GRANULES // (2 if len(self.pairs) + streams > WIDE_EPOCH else 1)
+        stages: Counter[int] = Counter()
+        for (_, graph), moved in zip(self.pairs, self.moves, strict=True):
+            stages[graph.chip] += 1 + sum(not s.held and s.kind in ("dram", "host") for s in _streams(moved))
+        self.granules = GRANULES // (2 if max(stages.values(), default=0) > WIDE_EPOCH else 1)
 
     def network(self) -> Network:
         """Return the network of stages and pipes that the epoch is."""

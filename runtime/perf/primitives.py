@@ -8,7 +8,7 @@ whole rows read besides is `reading`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from math import prod
+from math import ceil, prod
 
 from ttc.dialects.core.plain.functions import Plain, TensorType
 from ttc.dialects.core.rule_tables import RuleTable
@@ -177,22 +177,47 @@ def works_of_conv_transpose2d(view: OpView, share: Share) -> list[CoreWork]:
 def works_of_attention(view: OpView, share: Share) -> list[CoreWork]:
     """Return the work of scores, softmax over them, and the weighted sum of values.
 
-    Scores fill the destination register, of one row or, where that has few, of several; the block of the result has nothing to do with it.
+    Cores among which the columns of the result are divided meet a part of the keys each, and join their sums.  Scores fill the destination
+    register, of one row or, where that has few, of several; the block of the result has nothing to do with it.
     Source: tt-metal, ttnn/cpp/ttnn/operations/transformer/sdpa (`qk_out_subblock_w`, `qk_out_subblock_h`).
     """
-    depth, keys = -(-view.operand(0).shape[-1] // 32), -(-view.operand(1).shape[-2] // 32)
+    depth, parts = -(-view.operand(0).shape[-1] // 32), key_parts(view, share.cols)
+    keys = -(-view.operand(1).shape[-2] // 32 // parts)
     limit = dst_tiles(view.intermediate)
     across = _divisor(keys, limit)
     down = _divisor(share.rows, limit // across) if across == keys else 1
     scores = Share(share.t, share.rows, keys, (down, across))
-    weights = Share(share.t, share.rows, share.cols, share.ublock, share.reread)
+    weights = Share(share.t, share.rows, share.cols * parts, share.ublock, share.reread)
     query, key, value = (view.operand(i).format for i in range(3))
     found = [_work(view, scores, "matmul", inputs=(query, key), inner=scores.k_blocks(depth), output=view.intermediate, local=True)]
     if len(view.operands) > 3 and view.operands[3] is not None:
         found.append(_work(view, scores, "add", inputs=(view.intermediate, view.operands[3].format), output=view.intermediate, local=True))
     found += _works_of_steps(view, scores, fact_of("softmax").steps, view.intermediate)
-    found.append(_work(view, weights, "matmul", inputs=(view.intermediate, value), inner=weights.k_blocks(keys)))
-    return found
+    products = _work(view, weights, "matmul", inputs=(view.intermediate, value), inner=weights.k_blocks(keys))
+    return [*found, products, *_works_of_parts(view, share, parts)]
+
+
+def key_parts(view: OpView, cols: int) -> int:
+    """Return among how many cores the keys of a row of an attention are divided.  cols: tile columns of the result that a core has."""
+    return ceil(view.result.shape[-1] / 32 / cols)
+
+
+def _works_of_parts(view: OpView, share: Share, parts: int) -> list[CoreWork]:
+    """Return the work of joining the weighted sums that cores have of a part of the keys each, of the columns of one of them.
+
+    It brings the sums and statistics of the others, weighs each by the exponential of its largest score, and adds up.
+    Source: tt-metal, ttnn/cpp/ttnn/operations/transformer/sdpa_decode (reduction of partial results among the cores of a head).
+    """
+    if parts == 1:
+        return []
+    column = Share(share.t, share.rows, 1, (share.ublock[0], 1))
+    block = _work(view, share, "nop", inputs=(view.intermediate,), output=view.intermediate, local=True)
+    row = _work(view, column, "nop", inputs=(view.intermediate,), output=view.intermediate, local=True, vector="c")
+    others = parts - 1
+    statistics = [row, row, row._replace(op="maximum"), row._replace(op="add")] * others
+    weighed = [row._replace(op="subtract", then=("exp",)), row._replace(op="multiply"), block._replace(op="multiply")] * parts
+    joined = [block, block._replace(op="add")] * others
+    return [*statistics, *weighed, *joined, row._replace(op="reciprocal"), block._replace(op="multiply", output=view.result.format)]
 
 
 @WORKS.rule(Role.NORMALIZATION)

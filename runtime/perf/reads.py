@@ -272,10 +272,12 @@ def _halo(part: ReadPart, taps: int, height: int) -> float:
 
 @PARTS.rule("attention")
 def parts_attention(item: Work, part: ReadPart, steps: ReadSteps, operands: list[TensorType | None]) -> list[ReadPart]:
-    """Return rows of the queries and of the mask; all keys; the part's columns of all values; keys and values again for each step down."""
+    """Return rows of the queries, and a part of the keys, of their values and of the mask's columns, as large as that of the columns of the
+    result which the core has; keys and values again for each step down.
+    """
     query = ReadPart(part.rows, 1.0, part.t, steps.across)
-    key, value = ReadPart(1.0, 1.0, part.t, steps.down, whole=True), ReadPart(1.0, part.cols, part.t, steps.down, whole=True)
-    return [query, key, value, *(ReadPart(part.rows, 1.0, part.t) for _ in operands[3:])]
+    key = ReadPart(part.cols, 1.0, part.t, steps.down, whole=True)
+    return [query, key, key, *(ReadPart(part.rows, part.cols, part.t) for _ in operands[3:])]
 
 
 @PARTS.rule(Role.NORMALIZATION)

@@ -16,6 +16,7 @@ from ttc.dialects.core.machines.chip_groups import ChipGroups
 from ttc.dialects.core.machines.clusters import mesh
 from ttc.dialects.core.machines.targets import load_target
 from ttc.options import CompileOptions, resolve
+from ttc.passes import spread as spread_module
 from ttc.passes.base import Unit
 from ttc.passes.microbatch import compiled
 from ttc.passes.nn_to_tile import stream_batch
@@ -80,3 +81,28 @@ def test_one_sample_through_an_encoder_is_divided(tmp_path: Path, rng: np.random
     assert found.divides == ChipGroups(((0, 1),), 2)
     others = [replace(wanted, replicas=1), replace(wanted, replicas=1, turns=True)]
     assert compiled(unit, found)[1] < min(compiled(unit, way)[1] for way in others)
+
+
+def test_large_groups_of_long_programs_divide_rows_and_columns(
+    tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ways as (groups, chips of a group, parts of the rows)."""
+    onnx.save(Encoder(rng, rows=768).model(), tmp_path / "encoder.onnx")
+    unit = compile_path(tmp_path / "encoder.onnx", resolve(CompileOptions, {"to": "nn"})).unit
+    cluster = mesh("2x4")
+    assert cluster is not None
+    unit = Unit(unit.module, unit.weights, cluster.of_target(load_target("n150")))
+    tried: list[tuple[int, int, int]] = []
+
+    def cost(_: Unit, way: PipelineSettings) -> tuple[None, int]:
+        if way.divides is not None:
+            tried.append((len(way.divides.groups), len(way.divides.groups[0]), way.divides.rows))
+        return None, len(tried)
+
+    monkeypatch.setattr(spread_module, "compiled", cost)
+    groups_in_turn = [(2, 4, 1), (2, 4, 2), (2, 4, 4), (4, 2, 1), (4, 2, 2)]
+    for few, whole in ((100, [(1, 8, 1), (1, 8, 2), (1, 8, 4), (1, 8, 8)]), (0, [(1, 8, 2), (1, 8, 4)])):
+        tried.clear()
+        monkeypatch.setattr(spread_module, "FEW_OPS", few)
+        best_spread(unit, PipelineSettings(chips=tuple(range(8)), parallel="tensor"))
+        assert tried == [*whole, *groups_in_turn]

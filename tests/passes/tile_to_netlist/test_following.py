@@ -49,6 +49,17 @@ def test_what_is_read_must_be_written() -> None:
     assert second == pytest.approx(one.timing.cycles)
 
 
+def test_what_comes_from_other_chips_comes_later() -> None:
+    one = pipeline(Grid(0, 0, 1, 2), Grid(1, 0, 1, 2), count=1)
+    reader = replace(one, reads=((1,), ()))
+    across = replace(reader, timing=replace(reader.timing, crossing=700.0))
+    (_, _), (_, near) = following([one, reader], (2, 2), RATES)
+    (_, _), (_, far) = following([one, across], (2, 2), RATES)
+    assert far == pytest.approx(near + 700.0)
+    (_, _), (_, nothing) = following([one, replace(across, reads=((), ()))], (2, 2), RATES)
+    assert nothing < near  # what reads nothing of another epoch waits for no chip
+
+
 def test_entries_that_come_late_are_read_with_every_interval() -> None:
     """The reader could end its microbatches before the last entry is there; it takes them later, and nothing waits for it."""
     writer, reader = pipeline(Grid(0, 0, 1, 2)), pipeline(Grid(1, 0, 1, 1), Grid(1, 1, 1, 1), busy=2000.0, step=1000.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tests.passes.tile_to_netlist.made import candidate, chain, even, found, small
 from ttc.passes.tile_to_netlist.forks import Shortage
@@ -46,3 +47,19 @@ def test_an_op_short_of_l1_gets_more_cores() -> None:
     verdict = packer(problem, judge).settle(0, 2)
     assert verdict is not None
     assert (verdict.cycles, [op.candidate.cores for op in verdict.ops]) == (1000.0, [2, 2])
+
+
+def test_ops_trade_cores_where_chips_divide_tensors() -> None:
+    """The quick op is left with fewer of the four cores than its share by pace, the slow one has three."""
+
+    def judge(turn: Turn, begin: int, placed: Sequence[Placed]) -> PackingVerdict:
+        return PackingVerdict(tuple(placed), float(sum(entry.candidate.busy for entry in placed)))
+
+    whole = chain([even(12_000_000, 3), found(candidate(1, 1, 110), candidate(1, 2, 55))], small(1, 4), 1)
+    cores: dict[bool, list[int]] = {}
+    for divided in (False, True):
+        found_packer = packer(replace(whole, divided=divided), judge)
+        placed = found_packer.attempt(0, [whole.nodes[0].found.front[1], whole.nodes[1].found.front[1]])
+        assert placed is not None
+        cores[divided] = [entry.candidate.cores for entry in found_packer.traded(0, found_packer.judged(0, placed)).ops]
+    assert cores == {False: [2, 2], True: [3, 1]}

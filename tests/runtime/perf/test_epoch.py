@@ -11,8 +11,8 @@ import pytest
 from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
 from ttc.dialects.core.machines.targets import load_target
 from ttc.dialects.core.plain.functions import Function, Work
-from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op
-from ttc.runtime.perf.epoch import EpochCost, epoch_cost
+from ttc.dialects.netlist.model import Blocking, Buffer, Graph, Grid, Netlist, Op, Queue
+from ttc.runtime.perf.epoch import WIDE_EPOCH, EpochCost, epoch_cost
 from ttc.runtime.perf.rates import Rates, rates_of
 from ttc.runtime.perf.traffic import Traffic
 
@@ -121,3 +121,23 @@ def test_links_are_shared_by_what_passes_over_them() -> None:
     single = 64 * 2080 / (2 * N150.eth)
     assert (one.limit, three.limit) == ("eth", "eth")
     assert three.fill >= 3 * single > one.ops[1].eth >= single
+
+
+def test_chips_beside_each_other_take_as_long_as_one() -> None:
+    """A chain of 30 ops is one of as many steps where three other chips compute the same, which makes more than `WIDE_EPOCH` stages."""
+    x = tensor(8, 4)
+    names = [f"op{i}" for i in range(30)]
+    ops = [relu(name, source, x, Grid(i // 8, i % 8, 1, 1)) for i, (name, source) in enumerate(zip(names, ["x", *names], strict=False))]
+    net = netlist_of((queue("x", x), queue("y", x, kind="output")), ops, ((names[-1], "y"),))
+    (graph,) = net.graphs.values()
+    graphs: dict[str, Graph] = {}
+    queues: dict[str, Queue] = {}
+    for chip in range(4):
+        new = {name: f"{name}_{chip}" for name in ("x", "y", *names)}
+        own = tuple(replace(op, name=new[op.name], inputs=tuple(new[name] for name in op.inputs)) for op in graph.ops)
+        writes = tuple((new[source], new[name]) for source, name in graph.writes)
+        graphs[f"g{chip}"] = replace(graph, name=f"g{chip}", ops=own, chip=chip, writes=writes)
+        queues |= {new[name]: replace(found, name=new[name], chip=chip) for name, found in net.queues.items()}
+    several = cost_of(replace(net, graphs=graphs, queues=queues))
+    assert len(several.ops) > WIDE_EPOCH > len(ops) + 2
+    assert several.fill == cost_of(net).fill

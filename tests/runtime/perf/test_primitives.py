@@ -13,7 +13,7 @@ from ttc.runtime.perf.base import DST_TILES, OpView, Share
 from ttc.runtime.perf.core import core_cycles
 from ttc.runtime.perf.cycles import cycles, share_cycles
 from ttc.runtime.perf.functions import ENGINE, FUNCTIONS, primitives
-from ttc.runtime.perf.primitives import works_of
+from ttc.runtime.perf.primitives import key_parts, works_of
 
 ARCH = "wormhole_b0"
 TILES = "tiles(32, 32)"
@@ -40,7 +40,7 @@ COMPOSITES = [
     ),
     (view("rms_norm", ROWS, ROWS, tensor(512)), ["multiply", "matmul", "sqrt", "multiply", "multiply"]),
     (
-        view("attention", ROWS, ROWS, tensor(128, 512), tensor(128, 512), tensor(256, 128)),
+        view("attention", tensor(256, 32), tensor(256, 64), tensor(128, 64), tensor(128, 32), tensor(256, 128)),
         ["matmul", "add", "reduce", "subtract", "matmul", "reciprocal", "multiply", "matmul"],
     ),
     (view("conv2d", IMAGE, IMAGE, tensor(3, 3, 64, 64), None, activation="relu", **CONV), ["matmul"]),
@@ -159,6 +159,34 @@ def test_scores_fill_the_destination_register() -> None:
     assert wide.ublock == (1, 4)
     short = view("attention", heads, heads, tensor(8, 64, 64), tensor(8, 64, 64))
     assert works_of(short, Share(1, 4, 2, (4, 2)))[0].ublock == (4, 2)
+
+
+def test_cores_that_share_a_row_of_an_attention_meet_a_part_of_the_keys_each() -> None:
+    """A head of 64 columns and 384 keys: half of the keys, and all columns, and then the sums of both cores joined."""
+    heads = tensor(8, 192, 64)
+    attention = view("attention", heads, heads, tensor(8, 384, 64), tensor(8, 384, 64))
+    alone, shared = Share(1, 1, 2, (1, 2)), Share(1, 1, 1, (1, 1))
+    assert [key_parts(attention, share.cols) for share in (alone, shared)] == [1, 2]
+    all_keys, half = works_of(attention, alone), works_of(attention, shared)
+    scores, products = all_keys[0], all_keys[-1]
+    assert half[0].tiles * 2 == scores.tiles
+    assert half[len(all_keys) - 1].tiles == products.tiles
+    assert half[len(all_keys) - 1].inner == (1, 6)
+    joined = [work.op for work in half[len(all_keys) :]]
+    weighed = ["subtract", "multiply", "multiply"] * 2
+    assert joined == ["nop", "nop", "maximum", "add", *weighed, "nop", "add", "reciprocal", "multiply"]
+    assert cycles(attention, alone, ARCH) / 2 < cycles(attention, shared, ARCH) < cycles(attention, alone, ARCH)
+
+
+def test_functions_in_their_coarser_form() -> None:
+    """All of an elementwise op, which includes what follows a product, and of attention and softmax the exponentials alone."""
+    softmax = dataclasses.replace(COMPOSITES[0][0], approximate=True)
+    share = Share(1, 8, 2, (2, 2))
+    assert [work.op for work in works_of(softmax, share) if work.approximate] == ["subtract"]
+    assert [work.then for work in works_of(softmax, share) if work.approximate] == [("exp",)]
+    assert cycles(softmax, share, ARCH) < 0.75 * cycles(COMPOSITES[0][0], share, ARCH)
+    product = dataclasses.replace(view("matmul", ROWS, ROWS, tensor(512, 512), None, activation="exp"), approximate=True)
+    assert [work.approximate for work in works_of(product, share)] == [True]
 
 
 def test_all_architectures_have_the_same_destination_register() -> None:
