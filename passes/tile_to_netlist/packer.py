@@ -66,7 +66,7 @@ EFFORTS = (
 )
 
 
-TRADES = 6
+TRADES = 8
 """The number of trades of cores, those that promise most, of which the best is taken."""
 FEW = 16
 """The number of microbatches up to which the first one through a pipeline counts for much."""
