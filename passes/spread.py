@@ -17,7 +17,7 @@ from ttc.passes.pipeline import PipelineSettings
 from ttc.passes.tile_to_netlist.layouts import divisors
 
 MOST_PARTS = 8
-"""The most chips that divide tensors where nobody asks for it: among more, what joins the parts takes longer than they save."""
+"""The most chips of a group that is tried, and that divide tensors where nobody asks for more: joining them takes longer than they save."""
 GROUP = 4
 """The most chips of a group of which all ways to divide are tried."""
 FEW_OPS = 100
@@ -62,9 +62,10 @@ def _divisions(unit: Unit, wanted: PipelineSettings, most: int) -> list[Pipeline
     """Return the ways in which so many chips divide tensors: groups that take epochs in turn, of chips that divide rows and columns."""
     chips = near_chips(unit.target, wanted.chips, most)
     small = sum(len(list(function.body.block.ops)) for function in entry_functions(unit.module)) <= FEW_OPS
-    parts = [count for count in divisors(most) if 1 < count]
-    pairs = [(most // count, rows) for count in parts for rows in divisors(count)[::-1] if small or count <= GROUP or 1 < rows < count]
-    return [replace(wanted, replicas=1, divides=near_groups(unit.target, chips, *pair), chips=chips) for pair in pairs]
+    parts = [count for count in divisors(most) if 1 < count <= MOST_PARTS] or [most]
+    pairs = [(most // count, rows) for count in parts for rows in divisors(count)[::-1]]
+    chosen = [(groups, rows) for groups, rows in pairs if small or most // groups <= GROUP or 1 < rows < most // groups]
+    return [replace(wanted, replicas=1, divides=near_groups(unit.target, chips, *pair), chips=chips) for pair in chosen or pairs]
 
 
 def _settings(wanted: PipelineSettings, count: int, size: int) -> PipelineSettings:

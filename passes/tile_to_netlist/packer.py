@@ -130,8 +130,10 @@ class Packer:
         tensors.
         """
         problem = self.problem
+        if not (problem.divided and problem.input_count == problem.turns == 1):
+            return best
         market = Market.of(problem, begin, len(best.ops))
-        for _ in range(self.effort.trades if problem.divided and problem.input_count == problem.turns == 1 else 0):
+        for _ in range(self.effort.trades):
             tried = market.trades([p.candidate for p in best.ops])[:TRADES]
             placed = [found for chosen in tried if (found := self.attempt(begin, chosen)) is not None]
             shortest = min((self.judged(begin, found) for found in placed), key=lambda verdict: verdict.cycles, default=best)

@@ -1,7 +1,7 @@
 """Cycles that moving data takes: streams into and out of the cores of an op, and the DRAM that ops share.
 
 A `Stream` is one input or output of an op for one microbatch.  `stream_cycles` says how long it keeps the op's busiest core; what ops
-share (channels of DRAM, the links from DRAM, the host's link) is a `Load`, which adds up over the ops of an epoch.
+share (channels of DRAM, the links from DRAM, the host's link) is a `Load`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,6 @@ class Load:
     links: float = 0.0
     host: float = 0.0
     eth: float = 0.0
-
-    def __add__(self, other: Load) -> Load:
-        return Load(self.channel + other.channel, self.links + other.links, self.host + other.host, self.eth + other.eth)
 
     @property
     def cycles(self) -> float:
@@ -149,18 +146,3 @@ def prologue_cycles(rates: Rates, streams: Iterable[Stream]) -> float:
 def crossing_rate(rates: Rates, channels: int) -> float:
     """Return bytes a cycle that cores anywhere on the chip get from so many channels."""
     return min(channels * rates.dram_channel, rates.dram_links * rates.link)
-
-
-def interval_cycles(rates: Rates, busy: Iterable[float], loads: Iterable[Load]) -> float:
-    """Return cycles between microbatches of an epoch in its steady state: its slowest op, or what its ops share.  busy: of each op."""
-    shared = Load()
-    for load in loads:
-        shared = shared + load
-    return max(max(busy, default=0.0) + rates.microbatch_cycles, shared.cycles)
-
-
-def epoch_cycles(interval: float, fill: float, input_count: int, prologue: float = 0.0) -> float:
-    """Return the cycles of a whole epoch but for the switch to it: its prologue, the first microbatch through its pipeline, and the others
-    behind it.
-    """
-    return prologue + fill + interval * max(input_count - 1, 0)

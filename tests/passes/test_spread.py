@@ -89,9 +89,7 @@ def test_large_groups_of_long_programs_divide_rows_and_columns(
     """Ways as (groups, chips of a group, parts of the rows)."""
     onnx.save(Encoder(rng, rows=768).model(), tmp_path / "encoder.onnx")
     unit = compile_path(tmp_path / "encoder.onnx", resolve(CompileOptions, {"to": "nn"})).unit
-    cluster = mesh("2x4")
-    assert cluster is not None
-    unit = Unit(unit.module, unit.weights, cluster.of_target(load_target("n150")))
+    machines = {chips: mesh(f"1x{chips}") for chips in (7, 8)}
     tried: list[tuple[int, int, int]] = []
 
     def cost(_: Unit, way: PipelineSettings) -> tuple[None, int]:
@@ -101,8 +99,16 @@ def test_large_groups_of_long_programs_divide_rows_and_columns(
 
     monkeypatch.setattr(spread_module, "compiled", cost)
     groups_in_turn = [(2, 4, 1), (2, 4, 2), (2, 4, 4), (4, 2, 1), (4, 2, 2)]
-    for few, whole in ((100, [(1, 8, 1), (1, 8, 2), (1, 8, 4), (1, 8, 8)]), (0, [(1, 8, 2), (1, 8, 4)])):
+    wanted = {
+        (8, 100): [(1, 8, 1), (1, 8, 2), (1, 8, 4), (1, 8, 8), *groups_in_turn],
+        (8, 0): [(1, 8, 2), (1, 8, 4), *groups_in_turn],
+        (7, 0): [(1, 7, 1), (1, 7, 7)],
+    }
+    for (chips, few), ways in wanted.items():
         tried.clear()
         monkeypatch.setattr(spread_module, "FEW_OPS", few)
-        best_spread(unit, PipelineSettings(chips=tuple(range(8)), parallel="tensor"))
-        assert tried == [*whole, *groups_in_turn]
+        cluster = machines[chips]
+        assert cluster is not None
+        row = Unit(unit.module, unit.weights, cluster.of_target(load_target("n150")))
+        best_spread(row, PipelineSettings(chips=tuple(range(chips)), parallel="tensor"))
+        assert tried == ways
