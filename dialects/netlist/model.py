@@ -10,7 +10,7 @@ from ttc.dialects.core.plain.functions import Function, Plain, TensorType
 from ttc.dialects.core.records import record
 
 Settings: TypeAlias = "tuple[tuple[str, Plain], ...]"
-"""What else the text of a netlist said, by name: kept so that nothing is lost, without a meaning to engines."""
+"""What else the text of a netlist, or a pass, said, by name: kept so that nothing is lost; `op_attributes` reads what has a meaning."""
 Number: TypeAlias = int | str
 """A value in a program: an integer, or a variable as `$name`."""
 Flag: TypeAlias = bool | str

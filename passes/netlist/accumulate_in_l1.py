@@ -8,10 +8,10 @@ from ttc.dialects.core.formats import format_named
 from ttc.dialects.core.ir.to_plain import plain_type
 from ttc.dialects.core.records import record
 from ttc.dialects.netlist.buda.rules.formats import SUMS_IN_L1
+from ttc.dialects.netlist.op_attributes import attributes_of
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp, graphs_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.view import main_op, on_host
-from ttc.runtime.perf.op import attributes_of
 
 SUMS = ("tile.matmul", "tile.conv2d", "tile.conv_transpose2d")
 """Ops that add up products."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ttc.dialects.core.records import record
+from ttc.dialects.netlist.op_attributes import attributes_of
 from ttc.dialects.netlist.ops import NetlistOp, graphs_of
 from ttc.passes.base import Pass, Rewriter, Unit
 from ttc.passes.netlist.view import main_op, on_host
-from ttc.runtime.perf.op import attributes_of
 
 NORMALIZED = ("tile.softmax", "tile.attention")
 """Ops whose exponentials are divided by their sum, so that what is common to their errors cancels."""

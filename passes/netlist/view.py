@@ -10,11 +10,11 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.ir.adapter import TtcOp
 from ttc.dialects.core.ir.to_plain import plain_attr, plain_block, plain_type
 from ttc.dialects.netlist.model import Buffer
+from ttc.dialects.netlist.op_attributes import adds_up_in_l1, is_approximate
 from ttc.dialects.netlist.ops import GraphOp, NetlistOp
 from ttc.dialects.tile.shape import ViewOp
 from ttc.passes.tile_to_netlist.grouping import is_tile_compute
 from ttc.runtime.perf.base import OpView
-from ttc.runtime.perf.op import choices_of
 
 
 def main_op(op: NetlistOp) -> TtcOp:
@@ -42,7 +42,8 @@ def view_of(op: NetlistOp) -> OpView:
         op.fidelity or "HiFi4",
         plain_block(main.regions[0].block) if main.regions else None,
         op.intermediate or "Float32",
-        **choices_of(op.settings or ()),
+        adds_up_in_l1(op.settings or ()),
+        is_approximate(op.settings or ()),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
-from ttc.dialects.netlist.model import Blocking, Grid, Op, Settings
+from ttc.dialects.core.plain.functions import Function, TensorType, Work
+from ttc.dialects.netlist.model import Blocking, Grid, Op
+from ttc.dialects.netlist.op_attributes import adds_up_in_l1, is_approximate
 from ttc.dialects.tile.facts import in_transit
 from ttc.runtime.perf.base import OpView, Share
 from ttc.runtime.perf.core import core_cycles
@@ -58,15 +59,14 @@ def _op_cycles(key: _Key, arch: str) -> OpCycles:
         return NOTHING
     types, formats = op.work.value_types, _formats(op)
     result = types[op.work.outputs[0]]
+    choices = adds_up_in_l1(op.settings), is_approximate(op.settings)
     works: list[CoreWork] = []
     gathered = 0
     computing = [work for work in op.work.works if work.results and not _is_view(work)]
     for work in computing:
         operands = tuple(None if i is None else replace(types[i], format=formats[i]) for i in work.operands)
         own = replace(work.results[0], format=result.format if work is computing[-1] else op.intermediate)
-        view = OpView(
-            work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate, **choices_of(op.settings)
-        )
+        view = OpView(work.op.partition(".")[2], work.attrs, operands, own, op.fidelity, work.body, op.intermediate, *choices)
         share = _share(work.results[0], result, op, op.blocking)
         gathered += gathering(view, share)
         _append(works, view, share)
@@ -83,19 +83,6 @@ def _append(works: list[CoreWork], view: OpView, share: Share) -> None:
         works[-1] = works[-1]._replace(then=works[-1].then + functions, output=view.result.format)
         return
     works += works_of(view, share)
-
-
-def choices_of(settings: Settings) -> dict[str, bool]:
-    """Return what an `OpView` has of the settings of an op."""
-    said = attributes_of(settings)
-    return {"l1_acc": said.get("l1_acc") is True, "approximate": said.get("approximate_mode") is True}
-
-
-def attributes_of(settings: Settings) -> dict[str, Plain]:
-    """Return what the settings of an op say of it besides its work, by the names of attributes that Buda netlists have."""
-    given = dict(settings).get("attributes", ())
-    pairs = given if isinstance(given, tuple) else ()
-    return {str(pair[0]): pair[1] for pair in pairs if isinstance(pair, tuple) and len(pair) == 2}
 
 
 def _formats(op: Op) -> list[str]:

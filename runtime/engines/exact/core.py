@@ -14,10 +14,10 @@ from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain import interpret
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.dialects.netlist.model import Op
+from ttc.dialects.netlist.op_attributes import is_approximate
 from ttc.dialects.tile.facts import moves
 from ttc.runtime.engines.exact import registers
 from ttc.runtime.engines.exact.registers import Product
-from ttc.runtime.perf.op import choices_of
 
 Rule: TypeAlias = Callable[..., "NDArray | tuple[NDArray, ...]"]
 """A function called like the kernel of an op, with the core before the operands."""
@@ -54,7 +54,7 @@ class Core:
     @property
     def approximate(self) -> bool:
         """Whether the op's functions are computed in their coarser form."""
-        return choices_of(self.op.settings)["approximate"]
+        return is_approximate(self.op.settings)
 
     @property
     def in_one_block(self) -> bool:
