@@ -20,7 +20,7 @@ from ttc.runtime.perf.ports import has_ways, likely_rate
 from ttc.runtime.perf.rates import Rates, rates_of
 
 FIGURES = ("busy", "first", "streamed_bytes", "held_bytes", "cores")
-"""What is estimated from of candidates."""
+"""The fields of a candidate that estimates need."""
 
 
 def figures_of(chosen: Sequence[Candidate]) -> NDArray[np.float64]:
@@ -141,17 +141,14 @@ class Problem:
             found.append(QueueTraffic(read, written))
         return found
 
-    def time(self, begin: int, chosen: Sequence[Candidate], traffic: QueueTraffic | None = None) -> float:
-        """Return the estimated cycles by which an epoch of these candidates, from an op on, makes the run longer.
+    def time(self, begin: int, chosen: Sequence[Candidate]) -> float:
+        """Return the estimated cycles by which an epoch of these candidates, from an op on, makes the run longer."""
+        return float(self.times(begin, figures_of(chosen)[:, :, None])[0])
 
-        traffic: of the epoch; None: as the graph has it.
-        """
-        return float(self.times(begin, figures_of(chosen)[:, :, None], traffic)[0])
-
-    def times(self, begin: int, figures: NDArray[np.float64], traffic: QueueTraffic | None = None) -> NDArray[np.float64]:
+    def times(self, begin: int, figures: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what `time` does for each of several options.  figures: `FIGURES` x ops x options."""
         count = figures.shape[1]
-        traffic = traffic or self.traffic(begin, count)[-1]
+        traffic = self.traffic(begin, count)[-1]
         busy, first = figures[:2]
         streamed, held, cores = figures[2:].sum(axis=1)
         before, beside = (held, streamed) if self.holds else (np.zeros_like(held), streamed + held)

@@ -77,14 +77,10 @@ class Market:
 
     def alike(self, now: Picks) -> list[NDArray[np.bool_]]:
         """Return sets of ops: each alone, and those that are alike together, such as the products that make keys and values."""
-        numbers = np.arange(len(now))
         kinds = [node.kind for node in self.problem.nodes[self.begin : self.begin + len(now)]]
-        found = {number: numbers == number for number in map(int, numbers)}
-        for number, kind in enumerate(kinds):
-            members = np.array([other == kind for other in kinds]) & (now == now[number])
-            if members.sum() > 1 and int(np.flatnonzero(members)[0]) == number:
-                found[len(now) + number] = members
-        return list(found.values())
+        pairs = list(zip(kinds, map(int, now), strict=True))
+        together = [np.array([pair == other for other in pairs]) for pair in dict.fromkeys(pairs)]
+        return [*np.eye(len(now), dtype=np.bool_), *(members for members in together if members.sum() > 1)]
 
     def afforded(self, picks: Picks, raised: NDArray[np.bool_]) -> Picks:
         """Return those of the options for which the cores suffice once other ops have given some; `raised`: the ops that give none."""

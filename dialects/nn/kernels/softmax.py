@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ttc.dialects.core.kernels.attend import Exponential
 from ttc.dialects.nn.kernels import KERNELS
 
 
 @KERNELS.rule("softmax")
-def softmax(x: NDArray, *, axis: int) -> NDArray:
+def softmax(x: NDArray, *, axis: int, exp: Exponential = np.exp) -> NDArray:
     """exp(x - max x) / sum exp(x - max x) along the axis."""
     y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
-    np.exp(y, out=y)
+    exp(y, out=y)
     y /= y.sum(axis=axis, keepdims=True)
     return y
 

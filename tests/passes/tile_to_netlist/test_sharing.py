@@ -35,7 +35,7 @@ def test_the_time_of_an_epoch_is_that_of_its_slowest_op() -> None:
     entry, rest = problem.rates.switch_of(1), 63 * (1000 + problem.rates.microbatch_cycles)
     assert alone == entry + 1000 + rest
     assert both == problem.rates.switch_of(3) + 1000 + 700 + rest
-    assert problem.time(0, family.chosen(0, 2, -1), problem.traffic(0, 2)[-1]) == both
+    assert problem.time(0, family.chosen(0, 2, -1)) == both
 
 
 def test_ops_that_hand_on_parts_of_a_microbatch_work_at_the_same_time() -> None:
@@ -45,7 +45,7 @@ def test_ops_that_hand_on_parts_of_a_microbatch_work_at_the_same_time() -> None:
     family = paced([node.found.front for node in problem.nodes], 8)
     times = family.times(problem, 0, 2).min(axis=1)
     assert times[1] == problem.rates.switch_of(2) + 1000 + 800 / 8
-    assert problem.time(0, family.chosen(0, 2, -1), problem.traffic(0, 2)[-1]) == times[1]
+    assert problem.time(0, family.chosen(0, 2, -1)) == times[1]
 
 
 def test_too_many_cores_are_no_epoch() -> None:

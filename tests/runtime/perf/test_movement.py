@@ -73,7 +73,7 @@ def test_stream_cycles() -> None:
     assert stream_cycles(N150, Stream("dram", 100.0, 100.0, held=True)) == 0.0
 
 
-def test_loads_add_up() -> None:
+def test_loads_of_what_ops_share() -> None:
     one = stream_load(N150, Stream("dram", 8900.0, 8900.0, channels=2))
     assert one == Load(channel=pytest.approx(100.0), links=pytest.approx(8900 / 128))
     assert one.cycles == pytest.approx(100.0)
