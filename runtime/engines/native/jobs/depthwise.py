@@ -92,13 +92,21 @@ def lanes_for(n: Lowering, channels: int) -> int:
     return lanes
 
 
-def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int) -> WindowBlock:
-    """Return the block for rows of so many windows: as many sums as registers hold, and few of them computed twice."""
+def block_for(n: Lowering, moves: tuple[Window, Window], lanes: int, across: int, sums: int = 0) -> WindowBlock:
+    """Return the block for rows of so many windows: as many sums as registers hold, and few of them computed twice.
+
+    sums: that registers hold, if these are not those left by a row of a filter.
+    """
     rows, columns = moves
-    most = (16 if n.cpu.vector_bytes == 64 else 8) - min(columns.kernel // 2, 4)
+    most = sums or registers_of(n) // 2 - min(columns.kernel // 2, 4)
     most = min(most, max(_MOST_STEPS // columns.kernel, 1))
     count = min(range(1, min(most, across) + 1), key=lambda count: (-(-across // count) * (count + 1), -count))
     return WindowBlock(count, lanes, (rows.kernel, columns.kernel), columns.stride, columns.dilation)
+
+
+def registers_of(n: Lowering) -> int:
+    """Return how many registers for vectors the CPU has."""
+    return 32 if n.cpu.vector_bytes == 64 else 16
 
 
 def rows_of(n: Lowering, x: View) -> View:
@@ -108,8 +116,14 @@ def rows_of(n: Lowering, x: View) -> View:
 
 def window_words(x: View, moves: tuple[Window, Window], shape: tuple[int, ...]) -> dict[str, Word]:
     """Words about the image and the windows over it.  shape: of the result."""
-    words = {"source": x, "channels": x.shape[3]}
+    words: dict[str, Word] = {"source": x, "channels": x.shape[3]}
     words |= zip(("source_image", "source_y", "source_x"), (stride * x.item_bytes for stride in x.strides[:3]), strict=True)
+    return words | axis_words(x, moves, shape)
+
+
+def axis_words(x: View, moves: tuple[Window, Window], shape: tuple[int, ...]) -> dict[str, Word]:
+    """Words about the dimensions of an image along which windows move.  shape: of the result."""
+    words: dict[str, Word] = {}
     for i, (axis, move) in enumerate(zip(("y", "x"), moves, strict=True)):
         values = (x.shape[1 + i], shape[1 + i], move.stride, move.dilation, move.before)
         words |= {f"{axis}_{what}": value for what, value in zip(AXIS, values, strict=True)}

@@ -27,6 +27,7 @@ from ttc.runtime.engines.native.jobs.grouped import grouped, vector_of_groups
 from ttc.runtime.engines.native.jobs.job import NotTaken
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.margins import in_margins
+from ttc.runtime.engines.native.jobs.planes import are_planes, convolve_planes
 from ttc.runtime.engines.native.jobs.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
@@ -78,6 +79,9 @@ def conv2d(n: Lowering) -> None:
         from ttc.runtime.engines.native.jobs.scaled_products import convolve_scaled
 
         convolve_scaled(n, x, matrices_of(w, 1), axes, bias)
+        return
+    if groups == 1 and not parts and multiplier_of(n, 2) == "f32" and are_planes(x, w, axes):
+        convolve_planes(n, x, w, axes, *whole_region(n, bias))
         return
     if parts > 1:
         images = Images(_left(n, x, multiplier, parts), *axes, x.shape[3])
