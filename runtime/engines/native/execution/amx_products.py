@@ -69,7 +69,7 @@ def _run(
     sizes = {"depth": depth, "taps": 1, "columns": columns, "panels": -(-columns // PANEL)}
     addresses = {"a": a.ctypes.data, "b": packed.ctypes.data, "c": c.ctypes.data}
     blocks = -(-rows // BLOCK)
-    cuts = {"rows": rows, "height": BLOCK, "groups": blocks, "row_chunks": 1, "panel_chunks": 1}
+    cuts = {"rows": rows, "height": BLOCK, "groups": blocks, "row_chunks": 1, "panel_chunks": 1, "by_rows": 0}
     packing = {"source": b.ctypes.data, "target": packed.ctypes.data, "line": columns * b.itemsize, **sizes}
     product = {**addresses, **sizes, **cuts, "a_row": depth * a.itemsize, "c_row": columns * c.itemsize, **more}
     code = compiled(kernels, cpu, store)

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.convolutions import FEW_CHANNELS, WindowAxis
-from ttc.runtime.engines.native.jobs.depthwise import are_small, axis_words, block_for, filter_of, lanes_for, moves_of, registers_of, results_of
+from ttc.runtime.engines.native.jobs.depthwise import (
+    are_small,
+    axis_words,
+    block_for,
+    filter_of,
+    lanes_for,
+    moves_of,
+    registers_of,
+    results_of,
+)
 from ttc.runtime.engines.native.jobs.lowering import Lowering
 from ttc.runtime.engines.native.jobs.products import FLOATS
 from ttc.runtime.engines.native.kernels.plane_windows import PlaneWindows
@@ -25,9 +34,7 @@ def are_planes(x: View, w: View, axes: tuple[WindowAxis, WindowAxis]) -> bool:
     return lies_so and w.shape[0] * x.shape[3] * _pitch(across) * 4 <= _LINE_BYTES
 
 
-def convolve_planes(
-    n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], region: Region, views: Sequence[View]
-) -> None:
+def convolve_planes(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], region: Region, views: Sequence[View]) -> None:
     """Add the job of the node's result, x[n, h, w, c] of `are_planes` convolved with w[kh, kw, c, o], through a region with further
     operands of its shape.
     """
@@ -41,7 +48,7 @@ def convolve_planes(
     pitch = _pitch(axes[1])
     strides = dict(zip(("source_image", "source_y"), (stride * x.item_bytes for stride in x.strides[:2]), strict=True))
     words |= {"source": x, **strides, "source_channel": x.strides[3] * x.item_bytes, "channels": x.shape[3], "pitch": pitch}
-    words |= {"copied": min(axes[1].size, pitch - axes[1].before), "filter": filter_of(n, w.permuted((2, 0, 1, 3))), "results": outputs}
+    words |= {"copied": min(axes[1].size, pitch - axes[1].before), "filter": filter_of(n, w), "results": outputs}
     words |= axis_words(x, moves, n.result_shape())
     n.job(
         kernel,

@@ -19,13 +19,13 @@ _LEAST_ROWS, _LEAST_SIZE, _LEAST_SHARE = 4, 16, 0.25
 """In bfloat16: rows, columns and channels, and share of the tiles' elements that are no padding, from which on tiles are the faster way."""
 _DOT_PICOSECONDS = 5_500
 """Picoseconds of a core of an Intel Xeon for each product of two tiles, as all below."""
-_SPLIT_PICOSECONDS = (2_000_000, 8_000, 3_500)
+_SPLIT_PICOSECONDS = (2_000_000, 8_000, 6_500)
 """What it takes to split rows into parts: all, each row, and each 16 channels of it."""
 _SUMS_PICOSECONDS = 5_000
 """What it takes to move 16 sums from tiles to the result, beyond what it takes from registers."""
 _WINDOW_PICOSECONDS = 15_000
 """What it takes to find a window of several taps, and to copy what no other window copies."""
-_PRODUCT_PICOSECONDS, _TAP_PICOSECONDS = 13, 7
+_PRODUCT_PICOSECONDS, _TAP_PICOSECONDS = 10, 7
 """What each product takes in float32, without tiles, and where there are several taps, which Winograd's way may multiply."""
 _BYTE_PICOSECONDS = 60
 """What it takes to read a byte of the right operand from memory, which is hardly done while others are multiplied."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ttc.dialects.core.records import record
 from ttc.runtime.engines.native.graph.tensors import Place, View
 from ttc.runtime.engines.native.jobs.lowering import Lowering
-from ttc.runtime.engines.native.jobs.products import TASKS
+from ttc.runtime.engines.native.jobs.products import TASKS, is_by_rows
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, chunks_of
 from ttc.runtime.engines.native.kernels.tile_product import BLOCK, GROUP, USUAL_GROUP, TileProduct
 
@@ -133,8 +133,9 @@ def submit_tiles(
 ) -> None:
     """Add the job of a product, given the words that tell where its operands lie.  scratch: bytes that a thread needs."""
     words |= {**sizes.words, "height": cut.height, "groups": -(-sizes.rows // cut.height)}
-    words |= {"row_chunks": cut.row_chunks, "panel_chunks": cut.panel_chunks}
+    moved = sum(word.distinct_bytes for word in words.values() if isinstance(word, View))
+    right = sizes.panels * sizes.panel_bytes * sizes.count
+    words |= {"row_chunks": cut.row_chunks, "panel_chunks": cut.panel_chunks, "by_rows": 1 if "run" in words else is_by_rows(right, moved)}
     tasks = sizes.count * cut.row_chunks * cut.panel_chunks
-    moved = sum(word.elements * word.item_bytes for word in words.values() if isinstance(word, View))
     chunk = max(tasks // (4 * TASKS), _CHUNK_PANELS * cut.height // (BLOCK * -(-sizes.panels // cut.panel_chunks)) if "run" in words else 1)
     n.job(kernel, words, tasks=tasks, written=[written], chunk=chunk, scratch=scratch, flops=flops, moved_bytes=moved)

@@ -55,10 +55,9 @@ class AmxGemm(TileProduct):
         in_runs: whether channels come in runs; of `DenseRows` alone.
         has_room: of dense rows of bfloat16: whether these have whole tiles of channels, and memory for BLOCK - 1 more, which is read, too.
 
-    Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest; in runs (element of the batch, range of
-    groups of rows, range of panels), those at a time that share their rows.  Words: `names`; strides are in bytes;
-    `depth`: channels of a tap; `run`: tiles of channels of a run; `span`: panels whose sums wait; b is packed by `amx_pack.PackTiles`.
-    Scratch: `scratch_bytes`.
+    Tasks: as `TileProduct` has them; in runs always `by_rows`, those at a time that share their rows.  Words: `names`; strides are in
+    bytes; `depth`: channels of a tap; `run`: tiles of channels of a run; `span`: panels whose sums wait; b is packed by
+    `amx_pack.PackTiles`.  Scratch: `scratch_bytes`.
     """
 
     parts: int

@@ -51,8 +51,8 @@ class AmxIntegerGemm(TileProduct):
         rows: how rows are found.
         region, spread, batch: as `gemm.Gemm`; input 0 of the region is an i32.
 
-    Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest.  Words: `names`; strides are in bytes;
-    `depth`: channels of a tap; b is packed by `amx_integer_pack.PackByteTiles`.  Scratch: `scratch_bytes`.
+    Tasks: as `TileProduct` has them.  Words: `names`; strides are in bytes; `depth`: channels of a tap; b is packed by
+    `amx_integer_pack.PackByteTiles`.  Scratch: `scratch_bytes`.
     """
 
     source: Storage

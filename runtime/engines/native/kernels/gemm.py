@@ -21,7 +21,7 @@ from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Di
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
-from ttc.runtime.engines.native.kernels.shares import Count, shares_of
+from ttc.runtime.engines.native.kernels.shares import CHUNKS, Count, chunks_of_task, shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ the next.
 """
 _DISTANCE = 4096
 """How many bytes ahead a panel is fetched that one block alone multiplies."""
-_SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", "row_chunks", "panel_chunks", "panels_outside")
+_SIZES = ("rows", "columns", "depth", "taps", "row_blocks", "panels", *CHUNKS, "panels_outside")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Gemm(JobKernel):
         span: see `Operands`.
         lines: cache lines of panels that are fetched for each channel, where panels are the outer loop.
 
-    Tasks: (element of the batch, range of panels, range of row blocks), the last one fastest.  Words: `names`; strides are in bytes.
+    Tasks: `chunks_of_task`, the chunks of rows being ranges of row blocks.  Words: `names`; strides are in bytes.
     Scratch: `scratch_bytes`.
     """
 
@@ -120,12 +120,11 @@ class Gemm(JobKernel):
             self._task(f, words, task, tile, table)
 
     def _task(self, f: Writer, words: Words, task: Value, tile: Value, table: AddressTable) -> None:
-        row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
-        rest = task // row_chunks
-        first_block, last_block = shares_of(words["row_blocks"], row_chunks).span(task % row_chunks)
-        first_panel, last_panel = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
+        element, rows, panels = chunks_of_task(words, task)
+        first_block, last_block = shares_of(words["row_blocks"], words["row_chunks"]).span(rows)
+        first_panel, last_panel = shares_of(words["panels"], words["panel_chunks"]).span(panels)
         blocks = shares_of(words["rows"], words["row_blocks"])
-        bases = dict(zip(self.tensors, bases_at(f, words, self.tensors, self.batch, rest // panel_chunks), strict=True))
+        bases = dict(zip(self.tensors, bases_at(f, words, self.tensors, self.batch, element), strict=True))
         panels_outside = words["panels_outside"].differs(0)
         spans = [last_block - first_block, last_panel - first_panel]
         outer = f.select(panels_outside, spans[1], spans[0])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlaneWindows(JobKernel):
-    """y[n, h, w, o] = region(sum over c, i, j of x[n, h * sh + i * dh - top, w * sw + j * dw - left, c] * filter[c, i, j, o], others...).
+    """y[n, h, w, o] = region(sum over c, i, j of x[n, h * sh + i * dh - top, w * sw + j * dw - left, c] * filter[i, j, c, o], others...).
 
     Args:
         block: windows that are computed together, its lanes those of a vector of results.
@@ -56,8 +56,10 @@ class PlaneWindows(JobKernel):
         block, height = self.block, self.block.taps[0]
         tile, lines = f.scratch, f.at(f.scratch, self._tile_bytes, "i8")
         count, rows, across = words["channels"] * height, words["y_windows"], words["x_windows"]
-        with f.loop(0, count * words["pitch"]) as i:
-            f.store(f.constant(0.0, "f32"), f.at(lines, i, "f32"))
+        before, copied = words["x_before"], words["copied"]
+        with f.loop(0, count) as line, f.loop(0, words["pitch"] - copied) as i:
+            margin = line * words["pitch"] + f.select(i < before, i, i + copied)
+            f.store(f.constant(0.0, "f32"), f.at(lines, margin, "f32"))
         with f.loop(f.begin, f.end) as task:
             image, y = task // rows, task % rows
             source = f.at(words.pointer("source"), image * words["source_image"], "i8")
@@ -97,10 +99,11 @@ class PlaneWindows(JobKernel):
         block, lanes = self.block, self.block.lanes
         height, width = block.taps
         sums = [[f.variable(f.constant(0.0, "f32", lanes)) for _ in range(block.windows)] for _ in channels]
-        with f.loop(0, words["channels"] * height) as number:
-            line, filters = f.at(lines, number * words["pitch"], "f32"), f.at(words.pointer("filter"), number * width * words["results"], "f32")
+        channel_count, results = words["channels"], words["results"]
+        with f.loop(0, channel_count) as c, f.loop(0, height) as i:
+            line = f.at(lines, (c * height + i) * words["pitch"], "f32")
             for tap in range(width):
-                row = f.at(filters, tap * words["results"], "f32")
+                row = f.at(words.pointer("filter"), ((i * width + tap) * channel_count + c) * results, "f32")
                 weights = [f.load(f.at(row, channel, "f32"), "f32", lanes) for channel in channels]
                 for window in range(block.windows):
                     element = f.spread(f.load(f.at(line, window * block.stride + tap * block.dilation, "f32"), "f32"), lanes)

@@ -1,4 +1,4 @@
-"""Cutting a range into equal parts, give or take one."""
+"""Cutting a range into equal parts, give or take one, and products into tasks of such parts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.values import Value
+    from ttc.runtime.engines.native.kernels.words import Words
 
 Count = TypeVar("Count", int, "Value")
 """An int, or a number in generated code."""
+CHUNKS = ("row_chunks", "panel_chunks", "by_rows")
+"""Words of a product: into how many chunks its rows and its panels are cut, and whether tasks are numbered row by row of such chunks."""
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,16 @@ def shares_of(count: Value, parts: Value) -> Shares:
     """Return equal parts of a range, found by one division."""
     least = count // parts
     return Shares(least, count - least * parts)
+
+
+def chunks_of_task(words: Words, task: Value) -> tuple[Value, Value, Value]:
+    """Return what a task of a product computes: the element of the batch, and numbers of a chunk of rows and of a chunk of panels.
+
+    Threads have neighbouring tasks.  These meet the same rows where they are numbered `by_rows`, else the same panels.
+    """
+    f, by_rows = task.f, words["by_rows"].differs(0)
+    rows, panels = words["row_chunks"], words["panel_chunks"]
+    inner, outer = f.select(by_rows, panels, rows), f.select(by_rows, rows, panels)
+    low, rest = task % inner, task // inner
+    high = rest % outer
+    return rest // outer, f.select(by_rows, high, low), f.select(by_rows, low, high)

@@ -10,7 +10,7 @@ from ttc.runtime.engines.native.kernels.amx_pack import PANEL
 from ttc.runtime.engines.native.kernels.gemm_finish import Finish
 from ttc.runtime.engines.native.kernels.gemm_rows import GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
-from ttc.runtime.engines.native.kernels.shares import shares_of
+from ttc.runtime.engines.native.kernels.shares import CHUNKS, chunks_of_task, shares_of
 from ttc.runtime.engines.native.kernels.words import Words, bases_at, batch_names
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class TileProduct(JobKernel):
 
     rows: how rows are found.  region, spread, batch: as `gemm.Gemm` has them.
 
-    Tasks: (element of the batch, range of panels, range of groups of rows), the last one fastest.
+    Tasks: `chunks_of_task`, the chunks of rows being ranges of groups.
     """
 
-    SIZES: ClassVar[tuple[str, ...]] = ("rows", "columns", "depth", "taps", "height", "groups", "panels", "row_chunks", "panel_chunks")
+    SIZES: ClassVar[tuple[str, ...]] = ("rows", "columns", "depth", "taps", "height", "groups", "panels", *CHUNKS)
     rows: GemmRows
     region: Region
     spread: tuple[bool, ...]
@@ -65,9 +65,8 @@ class TileProduct(JobKernel):
 
     def task(self, f: Writer, words: Words, number: Value) -> ProductTask:
         """Return what the task of a number computes."""
-        row_chunks, panel_chunks = words["row_chunks"], words["panel_chunks"]
-        rest = number // row_chunks
-        groups = shares_of(words["groups"], row_chunks).span(number % row_chunks)
-        panels = shares_of(words["panels"], panel_chunks).span(rest % panel_chunks)
-        bases = bases_at(f, words, self.tensors, self.batch, rest // panel_chunks)
+        element, rows, columns = chunks_of_task(words, number)
+        groups = shares_of(words["groups"], words["row_chunks"]).span(rows)
+        panels = shares_of(words["panels"], words["panel_chunks"]).span(columns)
+        bases = bases_at(f, words, self.tensors, self.batch, element)
         return ProductTask(dict(zip(self.tensors, bases, strict=True)), groups, panels)

@@ -80,6 +80,9 @@ def convolutions() -> Iterator[Graph]:
             attrs = {"strides": (1, 2), "pads": (1, 0, 2, 1), "dilations": (1, 1), "groups": groups}
             yield graph_of("conv2d", [(1, 9, 11, channels), (3, 3, channels // groups, outputs)], attrs, held=(1,))
             yield graph_of("conv2d", [(1, 9, 11, channels), (3, 3, channels // groups, outputs), (outputs,)], attrs, "Float16_b")
+        for format, stride in (("Float32", 1), ("Float32", 2), ("Half", 2)):
+            attrs = {"strides": (stride, stride), "pads": (1, 2, 0, 1), "dilations": (1, 1), "groups": 1}
+            yield graph_of("conv2d", [(2, 7, n + 4, 1), (3, 3, 1, n), (n,)], attrs, format, held=(1, 2))
         few = {"strides": (1, 2), "pads": (1, 2, 1, 0), "dilations": (1, 1), "groups": 4}
         for group in (2, 4, 16):
             yield graph_of("conv2d", [(2, 9, n + 2, 4 * group), (3, 3, group, 4 * group)], few, held=(1,))

@@ -12,7 +12,7 @@ from tests.runtime.engines.native.graphs import Given, normal, ran
 from tests.runtime.engines.native.in_float64 import product
 from ttc.dialects.core.plain.functions import TensorType, Work
 from ttc.runtime.engines.native.codegen.features import host_cpu
-from ttc.runtime.engines.native.jobs.products import joined
+from ttc.runtime.engines.native.jobs.products import is_by_rows, joined
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,21 @@ def test_kernels_fetch_weights_from_memory_for_few_rows(level: str, rows: int, d
     if level == "avx512" and host_cpu().limited_to(level).vector_bytes != 64:
         pytest.skip("needs a CPU with AVX-512")
     assert product(normal(rows, depth), normal(depth, 768), level=level).lines == (0, lines)
+
+
+@pytest.mark.parametrize(("right", "moved", "by_rows"), [(100, 200, 1), (101, 200, 0), (4096, 4096, 0)])
+def test_threads_have_rows_of_their_own_where_the_right_operand_is_the_smaller_part(right: int, moved: int, by_rows: int) -> None:
+    assert is_by_rows(right, moved) == by_rows
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512", "amx"])
+@pytest.mark.parametrize("precision", ["float32", "high"])
+@pytest.mark.parametrize(("shape", "columns"), [((2, 301, 96), 144), ((3, 70, 144), 500), ((1, 600, 128), 128)])
+def test_tasks_by_rows_and_by_panels_compute_every_part(shape: tuple[int, int, int], columns: int, precision: str, level: str) -> None:
+    a, b = normal(*shape), normal(shape[0], shape[2], columns)
+    works = [Work("tile.matmul", (0, 1), {"transpose_a": False, "transpose_b": False}, (TensorType((*shape[:2], columns), "Float32"),))]
+    found = ran(works, [Given(a), Given(b, constant=True)], level=level, precision=precision, tiles=level == "amx")
+    found.close(1e-6 if precision == "float32" else 1e-4)
 
 
 def test_integers_of_64_bits_are_left_to_the_reference_kernel() -> None:

@@ -33,8 +33,8 @@ def test_none_without_tiles(precision: str) -> None:
 
 
 def test_float32_is_split_where_computing_takes_long() -> None:
-    assert parts("float32", 197, 768, 768) == parts("float32", 64, 768, 3072) == parts("float32", 16, 768, 768) == 3
-    assert parts("float32", 8, 768, 768) == 0  # reading six bytes of each weight takes longer than multiplying four
+    assert parts("float32", 197, 768, 768) == parts("float32", 64, 768, 3072) == parts("float32", 32, 768, 768) == 3
+    assert parts("float32", 16, 768, 768) == 0  # reading six bytes of each weight takes longer than multiplying four
     assert parts("float32", 64, 32, 768) == parts("float32", 1024, 36, 36) == parts("float32", 512, 100, 100) == 0
     assert parts("float32", 49, 512, 512, 9) == 0  # Winograd's way has fewer products
     assert parts("float32", 128, 768, 768, right=COMPUTED) == 0
