@@ -12,13 +12,14 @@ cache; panels, where it does not, so that it comes from memory once, and while o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.gemm_block import SPAN, Ahead, Block, Direct, Multiplier, Operands, emit_sums, fetches_panels
-from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short
+from ttc.runtime.engines.native.kernels.gemm_finish import Finish, emit_fetch, emit_row, emit_vector, is_short, masks_are_cheap
 from ttc.runtime.engines.native.kernels.gemm_rows import POINTER_BYTES, AddressTable, GemmRows
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.shares import CHUNKS, Count, chunks_of_task, shares_of
@@ -188,18 +189,34 @@ class Gemm(JobKernel):
         return right, Ahead(f.at(right, distance, "i8"), step, self.lines)
 
     def _direct(self, f: Writer, words: Words, table: AddressTable, panel: Value) -> Direct | None:
-        """Whole panels of sums go through short regions as they are in registers, of which there must be some left for it."""
-        if not is_short(self.region) or f.cpu.vector_bytes < 32:
-            return None
-        start = panel * self.block.columns
+        """Panels of sums go through short regions as they are in registers, of which there must be some left for it.
 
-        def act(sums: list[list[Value]]) -> None:
+        Those that are wider than what is left of the columns do so where masks are cheap.
+        """
+        if not is_short(self.region, narrows=f.cpu.vector_bytes == 64) or f.cpu.vector_bytes < 32:
+            return None
+        lanes, start = self.block.lanes, panel * self.block.columns
+        left = words["columns"] - start
+        is_whole = left >= self.block.columns
+
+        def emit(sums: list[list[Value]], masks: Sequence[Value | None]) -> None:
             for r, row in enumerate(sums):
                 rows = {name: f.load(f.at(address, r, "ptr"), "ptr") for name, address in table.tensors.items()}
-                for v, total in enumerate(row):
-                    emit_vector(f, self.finish, total, rows, start + v * self.block.lanes, self.block.lanes)
+                for v, (total, mask) in enumerate(zip(row, masks, strict=True)):
+                    emit_vector(f, self.finish, total, rows, start + v * lanes, lanes, mask)
 
-        return Direct(start + self.block.columns <= words["columns"], act)
+        def act(sums: list[list[Value]]) -> None:
+            vectors = range(self.block.vectors)
+            if not masks_are_cheap(f):
+                emit(sums, [None for _ in vectors])
+                return
+            with f.choice(is_whole) as (whole, part):
+                with whole:
+                    emit(sums, [None for _ in vectors])
+                with part:
+                    emit(sums, [f.mask(left - v * lanes, lanes) for v in vectors])
+
+        return Direct(f.constant(1, "i1") if masks_are_cheap(f) else is_whole, act)
 
     def _fetch(self, f: Writer, table: AddressTable, count: Value, panel: Value) -> None:
         """Bring near what the region will read and write, while the sums are computed."""

@@ -80,7 +80,7 @@ def conv2d(n: Lowering) -> None:
 
         convolve_scaled(n, x, matrices_of(w, 1), axes, bias)
         return
-    if groups == 1 and not parts and multiplier_of(n, 2) == "f32" and are_planes(x, w, axes):
+    if groups == 1 and are_planes(x, w, axes, narrow=parts > 0 or multiplier_of(n, 2) != "f32"):
         convolve_planes(n, x, w, axes, *whole_region(n, bias))
         return
     if parts > 1:

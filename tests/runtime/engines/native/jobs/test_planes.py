@@ -17,7 +17,16 @@ LEVELS = ("amx", "avx2", "generic")
 MOVES: dict[str, Any] = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1)}
 
 
-def convolved(shape: tuple[int, ...], filter: tuple[int, ...], *, level: str = "amx", format: str = "Float32", **more: Any) -> Ran:
+def convolved(
+    shape: tuple[int, ...],
+    filter: tuple[int, ...],
+    *,
+    level: str = "amx",
+    format: str = "Float32",
+    precision: str = "float32",
+    tiles: bool = False,
+    **more: Any,
+) -> Ran:
     """Images x[n, c, h, w], made x[n, h, w, c] as an importer does, through a filter [kh, kw, c, o] and a bias."""
     count, channels, *size = shape
     attrs = {**MOVES, "groups": 1, **more}
@@ -31,7 +40,7 @@ def convolved(shape: tuple[int, ...], filter: tuple[int, ...], *, level: str = "
         Given(normal(*filter), format, constant=True),
         Given(normal(filter[3]), format, constant=True),
     ]
-    found = ran(works, operands, level=level)
+    found = ran(works, operands, level=level, precision=precision, tiles=tiles)
     found.close({"Float32": 1e-6, "Half": 1e-3, "Float16_b": 2**-7}[format])
     return found
 
@@ -60,6 +69,13 @@ def test_narrow_types(format: str) -> None:
 def test_other_ways_for_many_channels_long_lines_and_wide_windows(shape: tuple[int, ...], taps: tuple[int, int]) -> None:
     found = convolved(shape, (*taps, shape[1], 20), strides=(2, 2), pads=(0,) * 4)
     assert "PlaneWindows" not in found.kernels
+
+
+@pytest.mark.parametrize(("taps", "outputs", "faster"), [(3, 32, True), (7, 64, False)])
+def test_few_products_are_not_narrowed(taps: int, outputs: int, faster: bool) -> None:
+    moves = {"strides": (2, 2), "pads": (taps // 2,) * 4}
+    found = convolved((1, 3, 40, 50), (taps, taps, 3, outputs), format="Float16_b", precision="bfloat16", tiles=True, **moves)
+    assert ("PlaneWindows" in found.kernels) == faster
 
 
 def test_channels_side_by_side_are_no_planes() -> None:
