@@ -43,9 +43,9 @@ def test_a_view_in_a_narrower_type_is_rounded() -> None:
 def test_planes_in_a_narrower_type_are_put_in_order_by_who_reads_them() -> None:
     """Pixels of three planes go to the frame of a convolution at once, and not first to rows of three elements."""
     pixels = Work("tile.transpose", (0,), {"perm": (0, 2, 3, 1)}, (TensorType((1, 20, 24, 3), "Float16_b"),))
-    attrs = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1), "groups": 1}
+    attrs = {"strides": (1, 1), "pads": (3, 3, 3, 3), "dilations": (1, 1), "groups": 1}
     windows = Work("tile.conv2d", (2, 1), attrs, (TensorType((1, 20, 24, 16), "Float32"),))
-    given = [Given(normal(1, 3, 20, 24)), Given(normal(3, 3, 3, 16), constant=True)]
+    given = [Given(normal(1, 3, 20, 24)), Given(normal(7, 7, 3, 16), constant=True)]
     found = ran([pixels, windows], given, precision="bfloat16", tiles=True)
     assert not found.refusals
     assert {"CopyRows", "Interleave", "AmxGemm"} < set(found.kernels)
