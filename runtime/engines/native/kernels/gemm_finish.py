@@ -125,7 +125,7 @@ def emit_fetch(f: Writer, finish: Finish, rows: Mapping[str, Value], start: Valu
 def is_short(region: Region, *, narrows: bool = False) -> bool:
     """Return whether the code of a region is short enough to be written once for each vector of a block of sums.
 
-    narrows: whether it may end by rounding to bfloat16, which takes five more registers and instructions.
+    narrows: whether it may end by rounding to bfloat16, for which there must be registers, too.
     """
     steps = region.steps[:-1] if narrows and region.steps and (region.steps[-1].fn, region.storage) == ("cast", "bf16") else region.steps
     return len(steps) <= _SHORT_STEPS and all(step.fn in _SHORT and step.storage == "f32" for step in steps)

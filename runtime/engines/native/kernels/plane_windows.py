@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.kernels.kernel import JobKernel
 from ttc.runtime.engines.native.kernels.pixels import Pixels
-from ttc.runtime.engines.native.kernels.windows import POINTER_BYTES, WindowBlock, axis_names, rounded_up
+from ttc.runtime.engines.native.kernels.windows import WindowBlock, axis_names, rounded_up
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
@@ -46,15 +46,11 @@ class PlaneWindows(JobKernel):
 
     def scratch_bytes(self, channels: int, pitch: int) -> int:
         """Return the bytes of scratch memory that one thread needs, given the words of these names."""
-        return self._tile_bytes + rounded_up(channels * self.block.taps[0] * pitch * 4)
-
-    @property
-    def _tile_bytes(self) -> int:
-        return rounded_up(self.block.windows * self.block.lanes * POINTER_BYTES)
+        return self.block.tile_bytes + rounded_up(channels * self.block.taps[0] * pitch * 4)
 
     def emit_job(self, f: Writer, words: Words) -> None:
         block, height = self.block, self.block.taps[0]
-        tile, lines = f.scratch, f.at(f.scratch, self._tile_bytes, "i8")
+        tile, lines = f.scratch, f.at(f.scratch, self.block.tile_bytes, "i8")
         count, rows, across = words["channels"] * height, words["y_windows"], words["x_windows"]
         before, copied = words["x_before"], words["copied"]
         with f.loop(0, count) as line, f.loop(0, words["pitch"] - copied) as i:

@@ -67,6 +67,11 @@ class WindowBlock:
         return self.taps[0] * len(self.columns)
 
     @property
+    def tile_bytes(self) -> int:
+        """The bytes of a vector of each window, of elements of any type."""
+        return rounded_up(self.windows * self.lanes * POINTER_BYTES)
+
+    @property
     def table_bytes(self) -> int:
         """The bytes of the addresses of a block's elements, and of what is known of its windows."""
         return rounded_up((self.elements + self.windows) * POINTER_BYTES)
@@ -121,15 +126,11 @@ class WindowKernel(JobKernel):
 
     def scratch_bytes(self, channels: int) -> int:
         """Return the bytes of scratch memory that one thread needs."""
-        return self._tile_bytes + self.block.table_bytes + rounded_up(channels * STORAGE_BYTES[self.source])
-
-    @property
-    def _tile_bytes(self) -> int:
-        return rounded_up(self.block.windows * self.block.lanes * POINTER_BYTES)
+        return self.block.tile_bytes + self.block.table_bytes + rounded_up(channels * STORAGE_BYTES[self.source])
 
     def emit_job(self, f: Writer, words: Words) -> None:
         """Emit the loop over blocks of windows; see `JobKernel.emit_job`."""
-        tile, table = f.scratch, f.at(f.scratch, self._tile_bytes, "i8")
+        tile, table = f.scratch, f.at(f.scratch, self.block.tile_bytes, "i8")
         row = f.at(table, self.block.table_bytes, "i8")
         value = self.neutral(f)
         with f.loop(0, self.outside(words)) as i:

@@ -46,12 +46,12 @@ def convolved(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("taps", "stride"), [(3, 1), (3, 2), (7, 2), (1, 1)])
+@pytest.mark.parametrize(("taps", "stride"), [(3, 2), (7, 2), (5, 1)])
 @pytest.mark.parametrize(("channels", "outputs"), [(1, 5), (3, 32), (3, 35), (4, 64), (8, 16)])
 def test_planes(channels: int, outputs: int, taps: int, stride: int, level: str) -> None:
     moves = {"strides": (stride, stride), "pads": (taps // 2,) * 4}
     found = convolved((2, channels, 17, 31), (taps, taps, channels, outputs), level=level, **moves)
-    assert "PlaneWindows" in found.kernels or "Winograd" in found.kernels or taps == 1
+    assert found.kernels == ("PlaneWindows",)
 
 
 def test_planes_are_read_where_they_lie() -> None:
