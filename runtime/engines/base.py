@@ -163,6 +163,13 @@ class Engine(Protocol):
 class RemembersPlans(Protocol):
     """An engine that keeps what it made of a program for the next process that loads it."""
 
+    def prepare_cache(self) -> None:
+        """Keep what the plans of all programs need, for this process and others, unless there is no cache.
+
+        It may take half a second where the cache is empty, and is worth that only while this process waits for something else.
+        """
+        ...
+
     def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
         """Keep plans, if that is possible.
 

@@ -23,6 +23,7 @@ from ttc.importers.torch.weights import identity, weight_of
 from ttc.options import CompileOptions
 from ttc.runtime import metrics
 from ttc.runtime.cpu import checked_threads
+from ttc.runtime.engines.base import RemembersPlans
 from ttc.runtime.engines.native.codegen.cache import process_cache
 from ttc.runtime.engines.table import engine_named
 from ttc.runtime.forked import MAX_BYTES, forked
@@ -87,9 +88,11 @@ def _tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def _load_engine() -> None:
-    """Load what runs programs."""
+    """Load what runs programs, and have ready what the engine needs for all of them."""
     import_module("ttc.runtime.machine.session")
-    engine_named(None, checked_threads(None))
+    engine = engine_named(None, checked_threads(None))
+    if isinstance(engine, RemembersPlans):
+        engine.prepare_cache()
 
 
 def _answer(

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ttc.runtime.engines.native.prepare.draft import Draft
 
 _PYTHON_OPS = counter("python_ops")
+_ALWAYS = (*KERNELS, PLACE)
+"""The kernels that every plan has."""
 
 
 class _NotKept(Exception):
@@ -70,6 +72,12 @@ class NativeEngine:
             return self._planned(graph, netlist, constants)
         except (MemoryError, OverflowError):  # sizes that only a netlist made by others has: the reference engine says what is wrong
             return plan_of(graph, netlist, constants)
+
+    def prepare_cache(self) -> None:
+        """Find out which instructions work, and keep the code of the threads that run jobs; see `RemembersPlans`."""
+        cpu, store = self.checked_cpu(), self.kernels.store()
+        if store.reason is None:
+            compiled(_ALWAYS, cpu, store).close()
 
     def remember(self, key: str, note: str, plans: Mapping[str, Plan]) -> None:
         """Keep the plans of a program, unless a part of it runs in Python or there is no cache; see `RemembersPlans`."""
@@ -174,7 +182,7 @@ class NativeEngine:
         jobs = (*draft.first, *draft.jobs)
         try:
             with span("compile", "kernels"):
-                return compiled([*KERNELS, PLACE, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
+                return compiled([*_ALWAYS, *(job.kernel for job in jobs)], cpu, self.kernels.store(), told=self.kernels.told)
         except Error as error:
             makers = (job.node.where for job in jobs if error.context == f"kernel {job.kernel.symbol}")
             error.where = error.where or next(makers, None)
