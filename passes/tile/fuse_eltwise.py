@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
@@ -17,6 +17,7 @@ from ttc.dialects.core.records import record
 from ttc.dialects.core.shapes import broadcast_shapes
 from ttc.dialects.tile.base import Tile, tile_of, tile_type
 from ttc.dialects.tile.eltwise import CastOp, EltwiseOp, MapOp, YieldOp
+from ttc.dialects.tile.facts import Role, has_role
 from ttc.passes.base import Pass, Rewriter, Unit
 
 MAX_INPUTS = 8
@@ -46,6 +47,8 @@ class FuseEltwise(Pass):
           tile.yield(%2) : (!tile.tensor<"4x8xFloat32", "rows">) -> ()
         }
         return %0 : !tile.tensor<"4x8xFloat16_b", "rows">
+    What quantizes a product stays a region of its own, where another tensor is read beside it: the product can end with it.
+
     Missed:  a region would read more than 8 tensors, or tensors and numbers;
              a choice between two tensors by one truth, of which an engine runs what is needed; with numbers, what only adds to a state.
 
@@ -95,6 +98,31 @@ class _Cluster:
                 return False
         return True
 
+    def leave_products(self) -> None:
+        """Leave out what quantizes a product that is computed for that alone, where the region reads other tensors, too.
+
+        The product can end with it: what lies in memory between the product and the region are codes of a byte each.
+        """
+        for op in [op for op in self.ops if _quantizes(op)]:
+            before = self._before(op)
+            read = {x for inner in before for x in inner.operands} & self.inputs.keys()
+            products = [x for x in read if _is_product_for(x, before)]
+            whole = {x for x in self.inputs if tile_of(x).shape == self.tile.shape}
+            if len(products) == 1 and whole & read == {*products} and whole - read:
+                self.ops = {inner: None for inner in self.ops if inner not in before}
+                kept = dict.fromkeys(x for inner in self.ops for x in inner.operands)
+                self.inputs = {x: None for x in kept if x.owner not in self.ops and not _is_literal(x)}
+
+    def _before(self, op: MapOp | CastOp) -> dict[MapOp | CastOp, None]:
+        """Return an op with those of the region that are there for it alone."""
+        found, waiting = {op: None}, [x.owner for x in op.operands]
+        while waiting:
+            inner = waiting.pop()
+            if isinstance(inner, MapOp | CastOp) and inner in self.ops and all(use.operation in found for use in inner.y.uses):
+                found[inner] = None
+                waiting.extend(x.owner for x in inner.operands)
+        return found
+
     def inputs_with(self, op: MapOp | CastOp) -> dict[SSAValue, None]:
         """Return what the region reads once the op is part of it."""
         return {x: None for x in (*self.inputs, *op.operands) if x is not op.y and not _is_literal(x)}
@@ -136,6 +164,7 @@ def _grow(root: MapOp | CastOp, rewriter: Rewriter, *, numbers: bool) -> _Cluste
         cluster.inputs = inputs
         cluster.literals |= literals
         waiting.extend(op.operands)
+    cluster.leave_products()
     return cluster
 
 
@@ -168,6 +197,17 @@ def _adds_up(op: Operation) -> bool:
     """Return whether an op only adds to a state, as gradients do, for which Buda has ops of their own."""
     added = isinstance(op, MapOp) and op.plain_attrs()["fn"] == "add" and any(isinstance(x.owner, StateOp) for x in op.operands)
     return added and all(isinstance(use.operation, ReturnOp) for use in op.results[0].uses)
+
+
+def _quantizes(op: MapOp | CastOp) -> bool:
+    return isinstance(op, MapOp) and op.plain_attrs()["fn"] == "quantize"
+
+
+def _is_product_for(value: SSAValue, readers: Container[Operation]) -> bool:
+    """Return whether a value is a product or a convolution that nothing but these ops reads."""
+    owner = value.owner
+    is_product = isinstance(owner, Operation) and has_role(owner.name, Role.CONTRACTION, Role.WINDOW)
+    return is_product and all(use.operation in readers for use in value.uses)
 
 
 def _is_choice(op: MapOp | CastOp) -> bool:
