@@ -163,8 +163,9 @@ class Instructions:
 
     def mask(self, count: Operand, lanes: int) -> Value:
         """Return truth values that hold in the first `count` (an i64) lanes."""
-        number = self.as_type(count, Type("i64"))
-        return self.compared("<", self.lane_numbers(lanes, "i64"), self.spread(number, lanes))
+        dtype = "i32" if lanes <= 16 else "i16" if lanes <= 32 else "i8"  # of one vector, or few: lanes are compared at once
+        number = self.smaller(self.larger(self.as_type(count, Type("i64")), 0), lanes)
+        return self.compared("<", self.lane_numbers(lanes, dtype), self.spread(self.converted(number, dtype), lanes))
 
     def folded(self, op: str, a: Value) -> Value:
         """Return all lanes of a vector in one scalar, halves joined pairwise; op: add, mul, maximum, minimum, larger, smaller, and, or."""
@@ -220,7 +221,19 @@ class Instructions:
 
     def nearest_integer(self, a: Value) -> Value:
         """Return float32 of magnitudes up to 2^22 as i32, to nearest, ties to even: in two instructions."""
-        return self.bits(a + _SHIFTING, "i32") - _SHIFTING_BITS
+        return self.shifted_integer(self.shifted(a))
+
+    def shifted(self, a: Value) -> Value:
+        """Return float32 of magnitudes up to 2^22, rounded to nearest, ties to even, for `shifted_integer` and `shifted_number`."""
+        return a + _SHIFTING
+
+    def shifted_integer(self, a: Value) -> Value:
+        """Return what `shifted` rounded as i32."""
+        return self.bits(a, "i32") - _SHIFTING_BITS
+
+    def shifted_number(self, a: Value) -> Value:
+        """Return what `shifted` rounded as float32; zero without a sign."""
+        return a - _SHIFTING
 
     def as_type(self, a: Operand, type_: Type) -> Value:
         """Return a number as a constant of that type; a scalar of its element type spread."""

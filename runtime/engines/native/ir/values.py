@@ -102,6 +102,18 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class Code(Value):
+    """A code that a number was quantized to.
+
+    number: the code less zero, in float32, which dequantizing it needs.  zero: of the quantization.
+    """
+
+    number: Value
+    zero: int
+
+
+
+@dataclass(frozen=True, slots=True)
 class LocalVariable:
     """A place for values of one type that loops and branches change; it lives in a register."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ttc.runtime.engines.native.graph.region import Region
-from ttc.runtime.engines.native.graph.storage import Storage
+from ttc.runtime.engines.native.graph.storage import STORAGE_BYTES, Storage
 from ttc.runtime.engines.native.graph.tensors import ALIGNMENT
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, COLUMN_SUMS, byte_chunks
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL, TILE_BYTES
@@ -178,16 +178,20 @@ class _Work:
         """Write the rows of a block as bytes: for each tap and each 64 channels, 32 rows.  wide: low bytes, and elsewhere high ones."""
         f, (start, count), source = self.f, span, self.kernel.source
         tiles = self._tiles_of(start)
-        less = f.spread(f.converted(low, "i16"), _LANES)
+        in_bytes = STORAGE_BYTES[source] == 1 and not wide
+        lanes = BYTE_DEPTH if in_bytes else _LANES
+        less = f.spread(f.converted(low, "u8" if in_bytes else "i16"), lanes)
         with f.loop(0, self.taps) as tap, f.loop(0, self.chunks) as chunk:
             target = f.at(tiles, (tap * self.chunks + chunk) * _BLOCK_BYTES, "i8")
             k = chunk * BYTE_DEPTH
-            masks = [f.mask(self.depth - k - half, _LANES) for half in (0, _LANES)]
+            parts = range(0, BYTE_DEPTH, lanes)
+            masks = [f.mask(self.depth - k - part, lanes) for part in parts]
             with f.loop(0, count) as r:
                 row = f.at(self._left(base, first, tap, start + r), k, source)
-                for half, mask in zip((0, _LANES), masks, strict=True):
-                    x = self._read(f.at(row, half, source), mask)
-                    place = f.at(target, r * _ROW_BYTES + half, "i8")
+                for part, mask in zip(parts, masks, strict=True):
+                    number = f.at(row, part, source)
+                    x = f.load(number, "u8", lanes, mask) if in_bytes else self._read(number, mask)
+                    place = f.at(target, r * _ROW_BYTES + part, "i8")
                     if wide:
                         f.store(f.converted(x >> 8, "i8"), f.at(place, self.high, "i8"))
                     f.store(f.converted(x if wide else x - less, "i8"), place)
