@@ -15,11 +15,24 @@ from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
 from ttc.dialects.nn.conv import Conv2dOp
 from ttc.dialects.nn.linear import MatmulOp
 from ttc.dialects.nn.pieces import SliceOp
+from ttc.dialects.nn.pool import MaxPool2dOp
 from ttc.dialects.nn.quantization import DequantizeOp, QuantizeOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp, TransposeOp
 from ttc.dialects.nn.unary import CastOp
 from ttc.passes.base import Pass, Rewriter, Unit
-from ttc.passes.nn.match import attr, has_elements, is_constant, owner, rebuilt, reshaped, shape_of, sole_user, spec, sweep_entries
+from ttc.passes.nn.match import (
+    attr,
+    constant_scalar,
+    has_elements,
+    is_constant,
+    owner,
+    rebuilt,
+    reshaped,
+    shape_of,
+    sole_user,
+    spec,
+    sweep_entries,
+)
 
 WIDE = np.dtype(np.int32)
 """The type of sums of products of quantized numbers."""
@@ -27,10 +40,14 @@ WIDE = np.dtype(np.int32)
 MAX_DEPTH = 2**15
 """The most products of two numbers of 8 bits in a sum of 32 bits."""
 
+_VIEWS = (ReshapeOp, TransposeOp, SliceOp, ExpandOp)
+"""Ops whose results hold elements of their first operand."""
+
 
 @record
 class FoldQdq(Pass):
-    """Compute on integers where both operands of a matmul or convolution are dequantized by constant scales; cancel quantize of dequantize.
+    """Compute on integers where both operands of a matmul or convolution are dequantized by constant scales; cancel quantize of dequantize,
+    also past views and max pools.
 
     The product of integers is exact, so a result that is quantized again is within one step of the one that real numbers give.
 
@@ -66,16 +83,18 @@ class FoldQdq(Pass):
         handlers = {
             MatmulOp: lambda op: _multiply(op, unit, rewriter),
             Conv2dOp: lambda op: _multiply(op, unit, rewriter),
-            QuantizeOp: lambda op: _cancel(op, rewriter),
+            QuantizeOp: lambda op: _cancel(op, unit, rewriter),
         }
         sweep_entries(unit, rewriter, handlers)
 
 
-def _cancel(op: QuantizeOp, rewriter: Rewriter) -> None:
-    """quantize(view(dequantize(x))) with one scale and zero: view(x)."""
+def _cancel(op: QuantizeOp, unit: Unit, rewriter: Rewriter) -> None:
+    """quantize(view(dequantize(x))) with one scale and zero: view(x); by a positive scale the largest number has the largest code."""
+    scale = constant_scalar(op.operands[1], unit.weights)
+    kinds = (*_VIEWS, MaxPool2dOp) if scale is not None and scale > 0 else _VIEWS
     views: list[NNOp] = []
     value = op.operands[0]
-    while isinstance(value.owner, ReshapeOp | TransposeOp | SliceOp | ExpandOp) and sole_user(value) is not None:
+    while isinstance(value.owner, kinds) and sole_user(value) is not None:
         views.append(value.owner)
         value = value.owner.operands[0]
     inner = owner(value, DequantizeOp)

@@ -28,7 +28,8 @@ MAX_INPUTS = 8
 class FuseEltwise(Pass):
     """Fuse maps and casts of one shape, whose intermediates nothing else reads, into one elementwise region; literals move inside.
 
-    Intermediates are held in Float32 (or wider), whatever the format at the borders.
+    Intermediates are held in Float32 (or wider), whatever the format at the borders.  What quantizes a product stays a region of its own
+    where another tensor is read after it: the product can end with it.
 
     Before:
         (%x: !tile.tensor<"4x8xFloat16_b", "rows">, %r: !tile.tensor<"4x8xFloat16_b", "rows">)
@@ -47,8 +48,6 @@ class FuseEltwise(Pass):
           tile.yield(%2) : (!tile.tensor<"4x8xFloat32", "rows">) -> ()
         }
         return %0 : !tile.tensor<"4x8xFloat16_b", "rows">
-    What quantizes a product stays a region of its own, where another tensor is read beside it: the product can end with it.
-
     Missed:  a region would read more than 8 tensors, or tensors and numbers;
              a choice between two tensors by one truth, of which an engine runs what is needed; with numbers, what only adds to a state.
 

@@ -90,6 +90,25 @@ def test_a_view_between_a_pair(harness: Harness) -> None:
     assert (outcome.count("quantize"), outcome.count("dequantize"), outcome.count("transpose")) == (0, 0, 1)
 
 
+POOL = """(%x: tensor<1x2x5x7xui8>)
+    %s = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
+    %z = ttc.constant() {value = #ttc.literal<[130], tensor<ui8>>} : () -> tensor<ui8>
+    %0 = nn.dequantize(%x, %s, %z) : (tensor<1x2x5x7xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x2x5x7xf32>
+    %1 = nn.max_pool2d(%0) {ceil_mode = true, dilations = [1, 1], kernel = [3, 3], layout = "nchw", pads = [1, 1, 1, 1], strides = [2, 2]}
+        : (tensor<1x2x5x7xf32>) -> tensor<1x2x3x4xf32>
+    %2 = nn.quantize(%1, %s, %z) : (tensor<1x2x3x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x2x3x4xui8>
+    return %2 : tensor<1x2x3x4xui8>"""
+
+
+def test_a_max_pool_between_a_pair(harness: Harness) -> None:
+    outcome = harness.numbers(FoldQdq(), POOL, tolerance=0)
+    assert (outcome.count("quantize"), outcome.count("dequantize"), outcome.count("max_pool2d")) == (0, 0, 1)
+
+
+def test_no_max_pool_of_codes_that_fall_as_numbers_rise(harness: Harness) -> None:
+    assert harness.unchanged(FoldQdq(), POOL.replace("[0.5]", "[-0.5]")).missed() == []
+
+
 def test_another_zero_is_no_pair(harness: Harness) -> None:
     text = VIEW.replace("%2 = nn.quantize(%1, %s, %z)", "%2 = nn.quantize(%1, %s, %y)")
     text = text.replace("%0 =", "%y = ttc.constant() {value = #ttc.literal<[4], tensor<i8>>} : () -> tensor<i8>\n    %0 =")

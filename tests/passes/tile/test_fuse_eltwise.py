@@ -45,6 +45,33 @@ def test_a_diamond_and_its_literals_are_one_region() -> None:
     )
 
 
+QUANTIZED = """(%a: Float32[4, 8], %w: Float32[8, 6], %r: Float32[4, 6])
+        %s = ttc.constant() {value = #ttc.literal<[0.5], f32[]>} : () -> Float32[]
+        %z = ttc.constant() {value = #ttc.literal<[130], ui8[]>} : () -> UInt8[]
+        %0 = tile.matmul(%a, %w, _) {transpose_a = false, transpose_b = false} : (Float32[4, 8], Float32[8, 6]) -> Float32[4, 6]
+        %1 = tile.map(%0) {fn = "relu"} : (Float32[4, 6]) -> Float32[4, 6]
+        %2 = tile.map(%1, %s, %z) {fn = "quantize"} : (Float32[4, 6], Float32[], UInt8[]) -> UInt8[4, 6]
+        %3 = tile.map(%2, %s, %z) {fn = "dequantize"} : (UInt8[4, 6], Float32[], UInt8[]) -> Float32[4, 6]
+        %4 = tile.map(%3, %r) {fn = "add"} : (Float32[4, 6], Float32[4, 6]) -> Float32[4, 6]
+        return %4 : Float32[4, 6]"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "regions"),
+    [
+        ("", "", [2, 2]),  # what quantizes the product, and what adds to it: two ops beside two literals each
+        ('%4 = tile.map(%3, %r) {fn = "add"} : (Float32[4, 6], ', '%4 = tile.map(%3, %3) {fn = "add"} : (Float32[4, 6], ', [4]),
+        ("%0 = tile.matmul(%a, %w, _) {transpose_a", "%v = tile.matmul(%a, %w, _) {transpose_a", [4]),
+        ("return %4 : Float32[4, 6]", "return %0, %4 : Float32[4, 6], Float32[4, 6]", [4]),
+    ],
+    ids=["a product and another tensor", "a product alone", "no product", "a product that others read"],
+)
+def test_a_product_is_quantized_by_a_region_of_its_own(old: str, new: str, regions: list[int]) -> None:
+    text = QUANTIZED.replace(old, new, 1) if old else QUANTIZED
+    outcome = apply(FuseEltwise(), text.replace("tile.map(%0)", "tile.map(%r)") if "%v" in new else text)
+    assert [remark.data["ops"] for remark in outcome.report.remarks] == regions
+
+
 UNCHANGED = {
     "one op": """(%x: Float32[4])
         %0 = tile.map(%x) {fn = "relu"} : (Float32[4]) -> Float32[4]

@@ -112,7 +112,6 @@ class Code(Value):
     zero: int
 
 
-
 @dataclass(frozen=True, slots=True)
 class LocalVariable:
     """A place for values of one type that loops and branches change; it lives in a register."""
