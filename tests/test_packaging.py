@@ -162,6 +162,12 @@ def test_importing_ttc_loads_nothing_heavy() -> None:
     assert loaded_by("import ttc\nttc.CompileOptions(), ttc.Error('E0101', '')") == set()
 
 
+def test_options_of_runs_are_read_without_those_of_compiling() -> None:
+    code = "from ttc.loading import RunOptions, options_for\nassert options_for(RunOptions, None, {'threads': 2}).threads == 2"
+    assert loaded_by(code, ("ttc.options", "ttc.settings.train_options")) == set()
+    assert loaded_by(f"import os\nos.environ['TTC_SEED'] = '3'\n{code}", ("ttc.options",)) == {"ttc.options"}
+
+
 def test_help_is_quick() -> None:
     seconds: list[float] = []
     for _ in range(3):

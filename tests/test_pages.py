@@ -17,10 +17,10 @@ from onnx import helper
 from tests.pages import DOCS, ROOT, blocks_of, run_page, steps
 from tests.ttc.importers.onnx.cases import model_of, normal
 from ttc.importers.onnx.tables import mappings
-from ttc.options import OWN_VARIABLES, BenchOptions, CompileOptions, DebugOptions, RunOptions
+from ttc.options import BenchOptions, CompileOptions, DebugOptions, RunOptions
 from ttc.settings.generate_options import GenerateOptions
 from ttc.settings.loop_options import LoopOptions
-from ttc.settings.records import flag_of, settings
+from ttc.settings.records import OWN_VARIABLES, flag_of, settings
 
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
 TEXTS = {path.name: path.read_text() for path in PAGES}

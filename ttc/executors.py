@@ -13,11 +13,12 @@ from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.machines.targets import load_target
 from ttc.loading import OF_RUNS, exact_of, on_engine
 from ttc.losses import Output, for_targets, loss_of
-from ttc.options import BOTH, CompileOptions, DebugOptions, RunOptions, resolve
+from ttc.options import CompileOptions, DebugOptions, RunOptions, resolve
 from ttc.pipeline.staged import OF_PIPELINES, Staged
 from ttc.runtime.devices import devices_of_replicas
 from ttc.settings.loop_options import InferenceOptions, UpdateOptions
 from ttc.settings.records import settings
+from ttc.settings.run_options import BOTH
 from ttc.settings.train_options import TrainOptions
 from ttc.train.executor import TrainingExecutor
 from ttc.train.inference import InferenceExecutor

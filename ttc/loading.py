@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ttc.dialects.core.errors import Error
-from ttc.options import RunOptions, resolve
 from ttc.process.platform import require_supported
+from ttc.settings.records import OWN_VARIABLES, PREFIX, made
+from ttc.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ttc.dialects.core.watching import StepInstrument
@@ -89,9 +90,13 @@ def chosen_engine(options: RunOptions | LoopOptions) -> str | None:
 def options_for(kind: type[Any], options: Any, fields: Mapping[str, Any]) -> Any:
     """Return the options given, changed by keywords; without options, keywords over TTC_* variables.  Raises E0101."""
     if options is None:
+        if all(name in OWN_VARIABLES for name in os.environ if name.startswith(PREFIX)):
+            return made(kind, fields)  # without all other options, which take longer to load than a small program
+        from ttc.options import resolve
+
         return resolve(kind, fields, os.environ)
     if not isinstance(options, kind):
         raise Error("E0101", f"options are {type(options).__name__}, not {kind.__name__}")
     explicit = {name: value for name, value in fields.items() if value is not None}
-    changed = resolve(kind, explicit)
+    changed = made(kind, explicit)
     return dataclasses.replace(options, given=options.given | changed.given, **{name: getattr(changed, name) for name in explicit})

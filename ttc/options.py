@@ -10,16 +10,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import ttc.settings.option_values as takes
-from ttc.dialects.core.errors import Error, nearest, passed_over, warn
+from ttc.dialects.core.errors import Error, passed_over, warn
 from ttc.dialects.core.numerics import DRAM_PLACEMENTS, FIDELITIES, KERNELS, PARALLEL, PRECISIONS
 from ttc.dialects.core.records import record
 from ttc.inputs.files import check_tables
 from ttc.settings.generate_options import GenerateOptions
-from ttc.settings.loop_options import EXACT_HELP, STOCHASTIC_HELP, LoopOptions, UpdateOptions
+from ttc.settings.loop_options import LoopOptions, UpdateOptions
 from ttc.settings.option_values import Shape, read_shapes
 from ttc.settings.placement_reader import PLACEMENT_KEY, read_placement
 from ttc.settings.precision_reader import RULES_KEY, read_rules
-from ttc.settings.records import PREFIX, Options, OptionsT, choice, key_of, maybe_choice, option, read, settings, switch, variable_of
+from ttc.settings.records import (
+    OWN_VARIABLES,
+    PREFIX,
+    Options,
+    OptionsT,
+    check_names,
+    choice,
+    key_of,
+    made,
+    maybe_choice,
+    option,
+    read,
+    settings,
+    switch,
+    variable_of,
+)
+from ttc.settings.run_options import PROGRAM_HELP, RunOptions
 from ttc.settings.train_options import TrainOptions
 
 if TYPE_CHECKING:
@@ -35,12 +51,7 @@ FORMATS = (
     *("Bfp8", "Bfp4", "Bfp2", "Bfp8_b", "Bfp4_b", "Bfp2_b", "Lf8", "Fp8_e4m3"),
 )
 """The formats of tensors at op borders; `source` keeps the model's own types."""
-BOTH = "both"  # which `ttc run` takes besides: the native engine, op by op against the reference
 TARGET_HELP = "Machine to compile for: one that `ttc targets` lists, or a descriptor file."
-PROGRAM_HELP = "Which program of the archive to run; default: the one whose shapes the inputs have."
-OWN_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU", "TTC_PROFILE", "TTC_TENANT", "TTC_VISIBLE_DEVICES")
-"""Variables that are no options, each read where it counts: folder of kernels, level of their instructions, file for a trace, devices."""
-
 RULE_FILES = {RULES_KEY: "precision_file", PLACEMENT_KEY: "placement_file"}
 """Arrays of tables in TOML files beside the tables of commands, and the options that they set."""
 
@@ -199,22 +210,6 @@ class DebugOptions(WatchOptions):
 
 
 @record(kw_only=True)
-class RunOptions(Options):
-    """The options of `ttc run` and `ttc.load`: none is part of an archive."""
-
-    TABLE: ClassVar[str] = "run"
-
-    program: str | None = option(None, PROGRAM_HELP, takes.text, "NAME")
-    pad_batch: bool = switch("Pad inputs with rows up to the next batch that there is a program for, and cut the results.")
-    engine: str = choice(takes.ENGINES[0], "What executes the netlist; both: compare the engines op by op.", (*takes.ENGINES, BOTH))
-    exact: bool = switch(EXACT_HELP)
-    stochastic_rounding: int | None = option(None, STOCHASTIC_HELP, takes.integer(0), "SEED")
-    threads: int | None = option(None, "CPU threads; default: all that this process may use.", takes.threads, "N")
-    seed: int = option(0, "Of random inputs.", takes.integer(0), "N")
-    repeat: int = option(1, "Run this often; more than once prints the fastest, median and slowest time.", takes.integer(1), "N")
-
-
-@record(kw_only=True)
 class BenchOptions(Options):
     """The options of the command `ttc bench`."""
 
@@ -273,17 +268,7 @@ def resolve(
         environ, config: variables, and a parsed TOML file; TTC_* variables and tables that no option class has are warned of.
     Raises: E0101 for unknown names and keys and for unusable values, with the nearest known ones.
     """
-    known = {item.name: setting for item, setting in settings(cls)}
-    _check_names(explicit, known, "option")
-    values = _from_config(cls, config or {}) | _from_environment(cls, environ or {})
-    values |= {name: read(name, known[name], raw) for name, raw in explicit.items() if raw is not None}
-    return cls(given=frozenset(values), **values)
-
-
-def _check_names(names: Mapping[str, Any], known: Mapping[str, Any], what: str) -> None:
-    for name in names:
-        if name not in known:
-            raise Error("E0101", f"there is no {what} '{name}'", hint=nearest(name, known))
+    return made(cls, explicit, _from_config(cls, config or {}) | _from_environment(cls, environ or {}))
 
 
 def _from_environment(cls: type[Options], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -304,7 +289,7 @@ def _from_config(cls: type[Options], config: Mapping[str, Any]) -> dict[str, Any
     if not isinstance(table, dict):
         raise Error("E0101", f"'{cls.TABLE}' is not a table", hint=f"write [{cls.TABLE}] on a line of its own")
     by_key = {key_of(item.name): (item.name, setting) for item, setting in settings(cls)}
-    _check_names(cast("Mapping[str, Any]", table), by_key, "key")
+    check_names(cast("Mapping[str, Any]", table), by_key, "key")
     found = {by_key[key][0]: read(*by_key[key], raw, f"key '{key}'") for key, raw in table.items()}
     rules = [(name, key) for key, name in RULE_FILES.items() if key in config and name in by_key]
     return {name: read(name, by_key[name][1], config[key], f"[[{key}]]") for name, key in rules} | found

@@ -17,7 +17,8 @@ from ttc.cli.options import FILE, PRECOMPILED, flags_of, options_from, verbosity
 from ttc.cli.plans import PlanWatch
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.records import record
-from ttc.options import BOTH, RunOptions, WatchOptions
+from ttc.options import RunOptions, WatchOptions
+from ttc.settings.run_options import BOTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

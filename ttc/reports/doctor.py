@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ttc.dialects.core.errors import Error, passed_over
-from ttc.options import KINDS, OWN_VARIABLES
+from ttc.options import KINDS
 from ttc.process.platform import require_supported
 from ttc.profiler.variable import path_of_process
 from ttc.reports.examined import ERROR, OK, WARNING, Examined
@@ -19,7 +19,7 @@ from ttc.runtime.devices import VARIABLE, holder_of, lock_folder, visible_device
 from ttc.runtime.engines.native.codegen.cache import Cache, cache_folder
 from ttc.runtime.engines.native.codegen.features import LEVELS, allowed_cpu, host_cpu
 from ttc.runtime.engines.room import memory_bytes
-from ttc.settings.records import PREFIX, read, settings, variable_of
+from ttc.settings.records import OWN_VARIABLES, PREFIX, read, settings, variable_of
 
 LEAST_MEMORY_BYTES = 2 << 30
 """The memory with which compiling a common model has room."""

@@ -10,14 +10,12 @@ import ttc.settings.option_values as takes
 from ttc.dialects.core.errors import nearest
 from ttc.dialects.core.records import record
 from ttc.settings.records import Options, choice, option, switch
+from ttc.settings.run_options import EXACT_HELP, STOCHASTIC_HELP
 
 PARTIAL = ("error", "drop")
 """What can be done with rows at the end of an epoch that fill no batch."""
 AUTO = "auto"
 """The value of `--resume` for the newest checkpoint of the folder, if there is one."""
-
-EXACT_HELP = "Compute as the device does: fidelity, registers, packing."
-STOCHASTIC_HELP = "With --exact: round results at random, by this seed."
 
 OUTPUTS = "all|last|sum|mean|every:N|loss"
 

@@ -7,16 +7,19 @@ written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import ttc.settings.option_values as takes
-from ttc.dialects.core.errors import Error
+from ttc.dialects.core.errors import Error, nearest
 from ttc.dialects.core.records import record
 from ttc.settings.option_values import shapes_text
 
 PREFIX, UNSET = "TTC_", (None, (), 0)
 """What variables begin with; defaults that are not recorded: an option that IR or an archive does not name had this value."""
+
+OWN_VARIABLES = ("TTC_CACHE_DIR", "TTC_CPU", "TTC_PROFILE", "TTC_TENANT", "TTC_VISIBLE_DEVICES")
+"""Variables that are no options, each read where it counts: folder of kernels, level of their instructions, file for a trace, devices."""
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -102,6 +105,24 @@ def settings(cls: type[Options]) -> Iterator[tuple[dataclasses.Field[Any], Setti
     for item in dataclasses.fields(cls):
         if "setting" in item.metadata:
             yield item, item.metadata["setting"]
+
+
+def made(cls: type[OptionsT], explicit: Mapping[str, Any], values: Mapping[str, Any] | None = None) -> OptionsT:
+    """Return options from raw values by field name, None for those that are not given, over values that were read.
+
+    Raises E0101 for unknown names and for unusable values.
+    """
+    known = {item.name: setting for item, setting in settings(cls)}
+    check_names(explicit, known, "option")
+    found = {**(values or {}), **{name: read(name, known[name], raw) for name, raw in explicit.items() if raw is not None}}
+    return cls(given=frozenset(found), **found)
+
+
+def check_names(names: Iterable[str], known: Collection[str], what: str) -> None:
+    """Raise E0101 if a name is not among those known, with the nearest of them.  what: it would be the name of."""
+    for name in names:
+        if name not in known:
+            raise Error("E0101", f"there is no {what} '{name}'", hint=nearest(name, known))
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------------------
