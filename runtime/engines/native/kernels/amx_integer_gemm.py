@@ -8,6 +8,7 @@ low bytes' products added.  Sums wrap modulo 2^32, as those of the reference do.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -189,12 +190,13 @@ class _Work:
             with f.loop(0, count) as r:
                 row = f.at(self._left(base, first, tap, start + r), k, source)
                 for part, mask in zip(parts, masks, strict=True):
-                    number = f.at(row, part, source)
-                    x = f.load(number, "u8", lanes, mask) if in_bytes else self._read(number, mask)
-                    place = f.at(target, r * _ROW_BYTES + part, "i8")
-                    if wide:
-                        f.store(f.converted(x >> 8, "i8"), f.at(place, self.high, "i8"))
-                    f.store(f.converted(x if wide else x - less, "i8"), place)
+                    with f.when(self.depth - k > part) if part else nullcontext():  # what is beyond meets zeros of the panels
+                        number = f.at(row, part, source)
+                        x = f.load(number, "u8", lanes, mask) if in_bytes else self._read(number, mask)
+                        place = f.at(target, r * _ROW_BYTES + part, "i8")
+                        if wide:
+                            f.store(f.converted(x >> 8, "i8"), f.at(place, self.high, "i8"))
+                        f.store(f.converted(x if wide else x - less, "i8"), place)
 
     # ---- blocks of sums ------------------------------------------------------------------------------------------------------------------
 
