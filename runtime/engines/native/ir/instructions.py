@@ -163,9 +163,11 @@ class Instructions:
 
     def mask(self, count: Operand, lanes: int) -> Value:
         """Return truth values that hold in the first `count` (an i64) lanes."""
-        dtype = "i32" if lanes <= 16 else "i16" if lanes <= 32 else "i8"  # of one vector, or few: lanes are compared at once
-        number = self.smaller(self.larger(self.as_type(count, Type("i64")), 0), lanes)
-        return self.compared("<", self.lane_numbers(lanes, dtype), self.spread(self.converted(number, dtype), lanes))
+        number = self.as_type(count, Type("i64"))
+        if lanes > 16:  # in numbers of one vector, which are compared at once
+            dtype = "i16" if lanes <= 32 else "i8"
+            number = self.converted(self.smaller(self.larger(number, 0), lanes), dtype)
+        return self.compared("<", self.lane_numbers(lanes, number.type.dtype), self.spread(number, lanes))
 
     def folded(self, op: str, a: Value) -> Value:
         """Return all lanes of a vector in one scalar, halves joined pairwise; op: add, mul, maximum, minimum, larger, smaller, and, or."""
