@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,12 +11,15 @@ import pytest
 
 from ttc.runtime.engines.native.codegen.code import Signature, compiled
 from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.ir.quotients import rounds_right
 from ttc.runtime.engines.native.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from ttc.runtime.engines.native.ir.writer import Writer
 
 LANES, COUNT = 8, 1 << 16
+ERROR = Fraction(1, 2**47)
+"""The relative error of `near_quotient` before it is rounded is less than twice as large."""
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,23 @@ def test_quotients_are_rounded_as_divisions_are(seed: int) -> None:
     code = compiled([kernel], host_cpu())
     Signature(code.address(kernel))(words.ctypes.data, 0, 1, None)
     np.testing.assert_array_equal(y, x / divisor)
+
+
+@pytest.mark.parametrize("divisor", [0.017, 1.0, 0.0063806246, 1e-6])
+def test_two_multiplications_are_enough_where_that_is_proven(divisor: float) -> None:
+    """Beside every half, in exact arithmetic: `near_quotient` is a float32 next to the exact quotient, whatever its rounding was."""
+    assert rounds_right(divisor, 256)
+    step = np.float32(divisor)
+    halves = np.arange(-256, 257).astype(np.float32) + np.float32(0.5)
+    near = halves * step
+    for _ in range(3):
+        near = np.concatenate([near, np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))])
+    near = np.unique(near)
+    bounds = [np.array([float(Fraction(float(x)) / Fraction(float(step)) * (1 + d)) for x in near]) for d in (-ERROR, ERROR)]
+    rounded = [np.rint(bound.astype(np.float32)) for bound in bounds]
+    np.testing.assert_array_equal(rounded[0], np.rint(near / step))
+    np.testing.assert_array_equal(rounded[1], np.rint(near / step))
+
+
+def test_a_divisor_that_is_not_proven() -> None:
+    assert not rounds_right(1.7343744, 256)

@@ -179,7 +179,9 @@ def test_quantization(zero: Storage):
     np.testing.assert_array_equal(Computed(back)(expected, scale, zeros), np.asarray(kernel("nn.dequantize")(expected, scale, zeros)))
 
 
-SCALES = (1.0, 0.1, 0.0063806246, 3.9999998, 1.9999999, 2.0**-60, 2.0**60, 2.0**-70, 1e30, 0.017)
+UNPROVEN = 1.7343744
+"""A float32 by which quotients in two multiplications are not known to round as divisions do."""
+SCALES = (1.0, 0.1, 0.0063806246, 3.9999998, 1.9999999, 2.0**-60, 2.0**60, 2.0**-70, 1e30, 0.017, UNPROVEN)
 """Scales by which bytes are quantized; two are too small and too large to be divided by in multiplications."""
 
 
@@ -200,6 +202,28 @@ def test_quantization_by_constants(level: str, zero: Storage) -> None:
         with np.errstate(all="ignore"):
             expected = np.asarray(kernel("nn.quantize")(x, step, np.array(middle, info.dtype)))
         np.testing.assert_array_equal(Computed(region, level)(x), expected)
+
+
+@pytest.mark.parametrize("level", ["amx", "avx2", "generic"])
+@pytest.mark.parametrize(("zero", "middle"), [("u8", 0), ("u8", 131), ("i8", 0), ("i8", -7)])
+def test_codes_that_are_read_again_where_they_are_made(level: str, zero: Storage, middle: int) -> None:
+    """What follows a code in a region, which may never be an integer then."""
+    rng, dtype = np.random.default_rng(9), array_dtype(zero)
+    for scale in (0.017, UNPROVEN, 2.0**-70):
+        step = np.float32(scale)
+        x = np.concatenate([np.array(EDGES, np.float32), (rng.uniform(-300, 300, 500) * step).astype(np.float32)])
+        constants = (
+            *(RegionStep("constant", (), "f32", (("value", float(step)),)), RegionStep("constant", (), zero, (("value", middle),))),
+            *(RegionStep("constant", (), zero, (("value", 3),)), RegionStep("quantize", (0, 1, 2), zero)),
+        )
+        with np.errstate(all="ignore"):
+            codes = np.asarray(kernel("nn.quantize")(x, step, np.array(middle, dtype)))
+        cast = RegionStep("cast", (4,), "f32", (("to", "float32"),))
+        same, other = (RegionStep("dequantize", (4, 1, at), "f32") for at in (2, 3))
+        found = [Computed(Region(("f32",), (*constants, last), 5), level)(x) for last in (cast, same, other)]
+        numbers = [codes.astype(np.float32), *(np.asarray(kernel("nn.dequantize")(codes, step, dtype.type(at))) for at in (middle, 3))]
+        for values, expected in zip(found, numbers, strict=True):
+            np.testing.assert_array_equal(values.view(np.uint32), expected.view(np.uint32))
 
 
 def test_steps_round_to_what_holds_them():
