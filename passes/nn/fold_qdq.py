@@ -14,7 +14,7 @@ from ttc.dialects.nn.base import NNOp
 from ttc.dialects.nn.binary import AddOp, MulOp, SubOp
 from ttc.dialects.nn.conv import Conv2dOp
 from ttc.dialects.nn.linear import MatmulOp
-from ttc.dialects.nn.pieces import SliceOp
+from ttc.dialects.nn.pieces import ConcatOp, SliceOp
 from ttc.dialects.nn.pool import MaxPool2dOp
 from ttc.dialects.nn.quantization import DequantizeOp, QuantizeOp
 from ttc.dialects.nn.shape import ExpandOp, ReshapeOp, TransposeOp
@@ -47,7 +47,7 @@ _VIEWS = (ReshapeOp, TransposeOp, SliceOp, ExpandOp)
 @record
 class FoldQdq(Pass):
     """Compute on integers where both operands of a matmul or convolution are dequantized by constant scales; cancel quantize of dequantize,
-    also past views and max pools.
+    also past views and max pools; quantize the operands of a concat, not its result.
 
     The product of integers is exact, so a result that is quantized again is within one step of the one that real numbers give.
 
@@ -83,9 +83,25 @@ class FoldQdq(Pass):
         handlers = {
             MatmulOp: lambda op: _multiply(op, unit, rewriter),
             Conv2dOp: lambda op: _multiply(op, unit, rewriter),
-            QuantizeOp: lambda op: _cancel(op, unit, rewriter),
+            QuantizeOp: lambda op: _quantize(op, unit, rewriter),
         }
         sweep_entries(unit, rewriter, handlers)
+
+
+def _quantize(op: QuantizeOp, unit: Unit, rewriter: Rewriter) -> None:
+    """Quantize the operands of a concat instead of its result, and cancel each with what dequantizes it."""
+    concat = owner(op.operands[0], ConcatOp)
+    is_one = all(max(shape_of(x), default=1) == 1 for x in op.operands[1:]) and shape_of(op.operands[0]) == shape_of(op.results[0])
+    if concat is None or sole_user(op.operands[0]) is None or not is_one or not rewriter.allow("quantize-parts", op):
+        _cancel(op, unit, rewriter)
+        return
+    parts = [rewriter.build(op, QuantizeOp, x, *op.operands[1:], sources=(op,)) for x in concat.operands]
+    joined = rebuilt(rewriter, op, concat, [part.results[0] for part in parts], (concat,))
+    rewriter.applied(op, "operands of a concat are quantized, not its result")
+    rewriter.replace(op, joined.results[0])
+    rewriter.erase_dead(concat)
+    for part in parts:
+        _quantize(part, unit, rewriter)
 
 
 def _cancel(op: QuantizeOp, unit: Unit, rewriter: Rewriter) -> None:

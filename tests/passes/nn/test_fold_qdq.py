@@ -109,6 +109,34 @@ def test_no_max_pool_of_codes_that_fall_as_numbers_rise(harness: Harness) -> Non
     assert harness.unchanged(FoldQdq(), POOL.replace("[0.5]", "[-0.5]")).missed() == []
 
 
+CONCAT = """(%x: tensor<4x8xui8>, %y: tensor<4x3xf32>)
+    %s = ttc.constant() {value = #ttc.literal<[0.5], tensor<f32>>} : () -> tensor<f32>
+    %z = ttc.constant() {value = #ttc.literal<[130], tensor<ui8>>} : () -> tensor<ui8>
+    %0 = nn.dequantize(%x, %s, %z) : (tensor<4x8xui8>, tensor<f32>, tensor<ui8>) -> tensor<4x8xf32>
+    %1 = nn.concat(%0, %y) {axis = 1} : (tensor<4x8xf32>, tensor<4x3xf32>) -> tensor<4x11xf32>
+    %2 = nn.quantize(%1, %s, %z) : (tensor<4x11xf32>, tensor<f32>, tensor<ui8>) -> tensor<4x11xui8>
+    return %2 : tensor<4x11xui8>"""
+
+
+def test_operands_of_a_concat_are_quantized(harness: Harness) -> None:
+    outcome = harness.numbers(FoldQdq(), CONCAT, tolerance=0)
+    assert (outcome.count("quantize"), outcome.count("dequantize"), outcome.count("concat")) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return %2 : tensor<4x11xui8>", "return %2, %1 : tensor<4x11xui8>, tensor<4x11xf32>"),
+        ("quantize(%1, %s, %z) : (tensor<4x11xf32>, tensor<f32>", "quantize(%1, %t, %z) : (tensor<4x11xf32>, tensor<1x11xf32>"),
+    ],
+    ids=["a concat that others read", "a scale a column"],
+)
+def test_a_concat_that_is_quantized_as_it_is(harness: Harness, old: str, new: str) -> None:
+    text = CONCAT.replace(old, new)
+    text = text.replace("%0 =", '%t = ttc.constant() {value = #ttc.weight<"t", tensor<1x11xf32>>} : () -> tensor<1x11xf32>\n    %0 =')
+    assert harness.unchanged(FoldQdq(), text, {"t": np.ones((1, 11), np.float32)}).missed() == []
+
+
 def test_another_zero_is_no_pair(harness: Harness) -> None:
     text = VIEW.replace("%2 = nn.quantize(%1, %s, %z)", "%2 = nn.quantize(%1, %s, %y)")
     text = text.replace("%0 =", "%y = ttc.constant() {value = #ttc.literal<[4], tensor<i8>>} : () -> tensor<i8>\n    %0 =")

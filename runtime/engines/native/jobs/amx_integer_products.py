@@ -13,12 +13,12 @@ from ttc.runtime.engines.native.graph.region import Region
 from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.convolutions import (
-    FEW_CHANNELS,
     Images,
     Result,
     WindowAxis,
     in_runs,
     matrices_of,
+    rows_of,
     window_words,
 )
 from ttc.runtime.engines.native.jobs.copies import copy, pad
@@ -28,7 +28,7 @@ from ttc.runtime.engines.native.jobs.tile_cuts import Sizes, cut_rows, submit_ti
 from ttc.runtime.engines.native.kernels.amx_integer_gemm import SPAN, AmxIntegerGemm
 from ttc.runtime.engines.native.kernels.amx_integer_pack import BYTE_DEPTH, PackByteTiles, byte_chunks, byte_panel_bytes
 from ttc.runtime.engines.native.kernels.amx_pack import PANEL
-from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows, WindowRows
+from ttc.runtime.engines.native.kernels.gemm_rows import DenseRows
 from ttc.runtime.engines.native.kernels.tile_product import BLOCK
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def convolve_bytes(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, Window
     images = _images(n, x, axes)
     panels = byte_panels(n, matrices_of(w, 1), images.y.taps * images.x.taps)
     low, narrow = _lowest(n, images.view.storage)
-    kernel = AmxIntegerGemm(images.view.storage, narrow, WindowRows(), result.region, result.spread)
+    kernel = AmxIntegerGemm(images.view.storage, narrow, rows_of(images), result.region, result.spread)
     words = window_words(images, panels.view, result) | {"low": low}
     _submit(n, kernel, words, prod(result.view.shape[:3]), panels, result.view, 1)
 
@@ -128,8 +128,9 @@ def are_windows_in_tiles(n: Lowering, rows: int, w: View, axes: tuple[WindowAxis
 
 
 def _has_runs(channels: int, axes: tuple[WindowAxis, WindowAxis]) -> bool:
-    """Return whether images of so many channels are put in a frame of zeros, so that each row of a window is one run."""
-    return channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1
+    """Return whether images of so many channels are put in a frame of zeros, so that each row of a window is one run: of fewer tiles."""
+    taps = axes[1].taps
+    return axes[1].dilation == 1 and byte_chunks(taps * channels) < taps * byte_chunks(channels)
 
 
 def _images(n: Lowering, x: View, axes: tuple[WindowAxis, WindowAxis]) -> Images:

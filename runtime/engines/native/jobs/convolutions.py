@@ -131,7 +131,7 @@ def result_of(n: Lowering, region: Region, views: Sequence[View]) -> Result:
 
 def convolve(n: Lowering, images: Images, panels: Panels, result: Result, groups: int, multiplier: Multiplier) -> None:
     """Add the job of the products of windows and panels [groups, ...], one group of channels each."""
-    kernel = Gemm(panels.block, _rows_of(n, images), result.region, result.spread, int(groups > 1), multiplier)
+    kernel = Gemm(panels.block, rows_of(images), result.region, result.spread, int(groups > 1), multiplier)
     submit_windows(n, kernel, images, panels, result, groups)
 
 
@@ -148,7 +148,7 @@ def submit_windows(
     submit(n, kernel, words, rows=rows, taps=images.y.taps * images.x.taps, panels=panels, written=result.view, count=groups)
 
 
-def _rows_of(n: Lowering, images: Images) -> WindowRows:
+def rows_of(images: Images) -> WindowRows:
     """Return how windows are found: fast where none of them meets a border."""
     inside = images.x.taps == 1 and all(axis.is_inside for axis in (images.y, images.x))
     return InnerRows() if inside else WindowRows()
