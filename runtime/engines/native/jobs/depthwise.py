@@ -41,15 +41,23 @@ def depthwise(n: Lowering, x: View, w: View, region: Region, views: Sequence[Vie
         raise NotTaken(f"operands in {x.storage} and {w.storage}")
     if w.shape[3] != x.shape[3] or w.shape[2] != 1:
         raise NotTaken("several results a channel")
-    moves = moves_of(n, w.shape[:2])
+    depthwise_into(n, n.result(strided=True), rows_of(n, x), w, moves_of(n, w.shape[:2]), region, views)
+
+
+def depthwise_into(
+    n: Lowering, target: View, x: View, w: View, moves: tuple[Window, Window], region: Region, views: Sequence[View]
+) -> None:
+    """Add the jobs of a part of the result: windows of x, whose channels lie one after the other, with a filter [kh, kw, 1, c], through a
+    region with further operands in the shape of the part.  Raises NotTaken.
+    """
     lanes = lanes_for(n, x.shape[3])
-    block = block_for(n, moves, lanes, n.result_shape()[2])
-    x, w = rows_of(n, x), filter_of(n, w)
-    pixels, words = results_of(n, region, views, lanes)
+    block = block_for(n, moves, lanes, target.shape[2])
+    filter_ = filter_of(n, w)
+    pixels, words = results_of(n, region, views, lanes, target)
     kernel = Depthwise(block, x.storage, pixels)
-    words |= {"filter": w, **window_words(x, moves, n.result_shape())}
+    words |= {"filter": filter_, **window_words(x, moves, target.shape)}
     taps = block.taps[0] * block.taps[1]
-    submit(n, kernel, words, 2 * taps)
+    submit(n, kernel, words, 2 * taps, target)
 
 
 def filter_of(n: Lowering, w: View) -> View:
@@ -130,8 +138,10 @@ def axis_words(x: View, moves: tuple[Window, Window], shape: tuple[int, ...]) ->
     return words
 
 
-def results_of(n: Lowering, region: Region, views: Sequence[View], lanes: int) -> tuple[Pixels, dict[str, Word]]:
-    """Return the result of the node and the operands of its region, [n, h, w, c] all, and words about them.
+def results_of(
+    n: Lowering, region: Region, views: Sequence[View], lanes: int, target: View | None = None
+) -> tuple[Pixels, dict[str, Word]]:
+    """Return the result of the node, or a part of it, and the operands of its region, [n, h, w, c] all, and words about them.
 
     Raises NotTaken for a region that holds what there is no code for.
     """
@@ -141,7 +151,7 @@ def results_of(n: Lowering, region: Region, views: Sequence[View], lanes: int) -
     found = [_readable(n, view) for view in views]
     pixels = Pixels(region, tuple(varies for _, varies in found), lanes)
     words = {}
-    for name, view in zip(pixels.tensors, (n.result(strided=True), *(view for view, _ in found)), strict=True):
+    for name, view in zip(pixels.tensors, (target or n.result(strided=True), *(view for view, _ in found)), strict=True):
         strides = (stride * view.item_bytes for stride in view.strides[:3])
         words |= {name: view, **dict(zip((f"{name}_image", f"{name}_y", f"{name}_x"), strides, strict=True))}
     return pixels, words
@@ -155,9 +165,9 @@ def _readable(n: Lowering, view: View) -> tuple[View, Varies]:
     return view, "all" if any(view.strides[:3]) else "channels"
 
 
-def submit(n: Lowering, kernel: WindowKernel, words: dict[str, Word], operations: int) -> None:
-    """Add the job of a kernel over windows.  operations: of arithmetic, an element of the result."""
-    target = n.results[0]
+def submit(n: Lowering, kernel: WindowKernel, words: dict[str, Word], operations: int, part: View | None = None) -> None:
+    """Add the job of a kernel over windows.  operations: of arithmetic, an element of the result.  part: of the result; default: all."""
+    target = part or n.results[0]
     lines = target.shape[0] * target.shape[1]
     pixel = target.shape[3] * target.item_bytes
     words["parts"] = parts = max(min(-(-_TASKS // lines), pixel // _PART_BYTES), 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
+from ttc.dialects.core.kernels.windows import Window
 from ttc.runtime.engines.native.graph.ranges import INTEGERS
-from ttc.runtime.engines.native.graph.tensors import View
+from ttc.runtime.engines.native.graph.tensors import View, dense_strides
 from ttc.runtime.engines.native.jobs.convolutions import (
     FEW_CHANNELS,
     Images,
@@ -21,7 +22,8 @@ from ttc.runtime.engines.native.jobs.convolutions import (
     result_of,
 )
 from ttc.runtime.engines.native.jobs.copies import copy
-from ttc.runtime.engines.native.jobs.depthwise import depthwise
+from ttc.runtime.engines.native.jobs.depthwise import are_small, depthwise, depthwise_into, rows_of
+from ttc.runtime.engines.native.jobs.elementwise import compute_into
 from ttc.runtime.engines.native.jobs.few_results import convolve_in_columns, has_few_results
 from ttc.runtime.engines.native.jobs.grouped import grouped, vector_of_groups
 from ttc.runtime.engines.native.jobs.job import NotTaken
@@ -30,11 +32,13 @@ from ttc.runtime.engines.native.jobs.margins import in_margins
 from ttc.runtime.engines.native.jobs.planes import are_planes, convolve_planes
 from ttc.runtime.engines.native.jobs.products import FLOATS, block_of, left_operand, multiplier_of, multiply, packed, whole_region
 from ttc.runtime.engines.native.jobs.scaled_choice import are_scaled
+from ttc.runtime.engines.native.jobs.tap_sums import are_tap_sums, sum_taps
 from ttc.runtime.engines.native.jobs.tile_choice import tile_parts
 from ttc.runtime.engines.native.jobs.winograd import convolve_tiles, tiling_of
 from ttc.runtime.engines.native.jobs.winograd_gradient import gradient_tiling_of, sum_tiles
 from ttc.runtime.engines.native.kernels.gemm_block import Multiplier
 from ttc.runtime.engines.native.lower import LOWERINGS, takes_region
+from ttc.runtime.engines.native.lower.reduce import reduce_into
 
 _MOST_PHASES = 64
 """The most phases of a transposed convolution along an axis."""
@@ -56,6 +60,9 @@ def conv2d(n: Lowering) -> None:
         from ttc.runtime.engines.native.jobs.integer_products import convolve_integers
 
         convolve_integers(n, x, w, axes, groups, bias)
+        return
+    if groups == w.shape[3] > 1 and bias is None and are_tap_sums(x, w, axes):
+        _sums_of_taps(n, x, w, axes)
         return
     if groups == x.shape[3] > 1:
         times = w.shape[3] // groups
@@ -112,6 +119,9 @@ def conv_transpose2d(n: Lowering) -> None:
         moves = tuple(replace(axis, before=axis.taps - 1 - axis.before) for axis in axes)
         if _in_tiles(n, x, turned, (moves[0], moves[1]), bias):
             return
+    if groups == x.shape[3] > 1 and w.shape[2] == 1 and are_small(w.shape) and x.storage in FLOATS:
+        _depthwise_phases(n, x, n.densified(w), axes, bias)
+        return
     depth = x.shape[3] // groups
     multiplier = multiplier_of(n, depth)
     parts = 0
@@ -151,6 +161,32 @@ def _cotangents_in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, 
         return False
     sum_tiles(n, x, w, axes, tiling, result_of(n, *whole_region(n, bias)))
     return True
+
+
+def _sums_of_taps(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis]) -> None:
+    """Convolve x[1, h, w, groups * samples] with w[kh, kw, samples, groups]: the gradient of a depthwise filter."""
+    region, views = whole_region(n, None)
+    sums = sum_taps(n, x, w, axes)
+    if sums.shape[3] > 1:
+        parts, sums = sums, n.temp((*sums.shape[:3], 1), "f32")
+        reduce_into(n, "sum", parts, [3], sums, 1)
+    shape = n.result_shape()
+    compute_into(n, region, [replace(sums, shape=shape, strides=dense_strides(shape)), *views], n.result(strided=True))
+
+
+def _depthwise_phases(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> None:
+    """Lower x[n, h, w, c] through the transpose of a depthwise convolution with w[kh, kw, 1, c]: one for each phase of the strides."""
+    region, views = whole_region(n, bias)
+    x, whole = rows_of(n, x), [n.result(strided=True), *views]
+    for y in _phases(axes[0]):
+        for across in _phases(axes[1]):
+            filters, moves, parts = w, list[Window](), whole
+            for dimension, phase, axis in ((0, y, axes[0]), (1, across, axes[1])):
+                taps, step = phase.windows.taps, -phase.windows.dilation
+                filters = filters.sliced(dimension, phase.tap + (taps - 1) * phase.step, taps, -phase.step)
+                moves.append(Window(taps, 1, step, phase.windows.before + (taps - 1) * step, 0))
+                parts = [part.sliced(dimension + 1, phase.start, phase.windows.windows, axis.stride) for part in parts]
+            depthwise_into(n, parts[0], x, filters, (moves[0], moves[1]), region, parts[1:])
 
 
 def _forward(n: Lowering, w: View, groups: int) -> View:

@@ -48,11 +48,11 @@ def reduce(n: Lowering) -> None:
         reduced[reduced.index(axis)] = axis + 1
         shape = [1 if i in reduced else size for i, size in enumerate(x.shape)]
         totals = n.temp(shape, _total_storage(x.storage))
-        _reduce(n, "sum" if kind == "mean" else kind, x, reduced, totals, 1)
+        reduce_into(n, "sum" if kind == "mean" else kind, x, reduced, totals, 1)
         x, reduced = totals, [axis, *reduced]
     y = n.result()
     kept = [1 if i in reduced else size for i, size in enumerate(x.shape)]
-    _reduce(n, kind, x, sorted(reduced), replace(y, shape=tuple(kept), strides=dense_strides(kept)), count)
+    reduce_into(n, kind, x, sorted(reduced), replace(y, shape=tuple(kept), strides=dense_strides(kept)), count)
 
 
 def _total_storage(storage: Storage) -> Storage:
@@ -77,8 +77,8 @@ def _with_split_axis(x: View, axis: int, parts: int) -> View:
     return replace(x, shape=shape, strides=(*x.strides[:axis], stride * (size // parts), stride, *x.strides[axis + 1 :]))
 
 
-def _reduce(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View, count: int) -> None:
-    """y, of size 1 in the reduced dimensions, from x."""
+def reduce_into(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View, count: int) -> None:
+    """Add the jobs of y, of size 1 in the reduced dimensions, from x.  count: elements that a mean is of.  Raises NotTaken."""
     order = [i for i in sorted(range(len(x.shape)), key=lambda i: (x.strides[i] != 0, -abs(x.strides[i]))) if x.shape[i] != 1]
     lead = axes_of(x.shape, (x, y), [i for i in order if i not in reduced])
     folds = axes_of(x.shape, (x,), [i for i in order if i in reduced])
@@ -99,7 +99,7 @@ def _reduce(n: Lowering, fn: Reduction, x: View, reduced: Sequence[int], y: View
     elif x.is_dense:
         raise NotTaken("no dense dimension")
     else:
-        _reduce(n, fn, n.densified(x), reduced, y, count)
+        reduce_into(n, fn, n.densified(x), reduced, y, count)
 
 
 def _submit(

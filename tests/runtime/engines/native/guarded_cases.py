@@ -109,6 +109,10 @@ def convolutions() -> Iterator[Graph]:
         )
         gaps = {**up, "strides": (3, 2), "dilations": (2, 3), "groups": 3, "pads": (1, 0, 0, 1)}
         yield graph_of("conv_transpose2d", [(2, 3, 4, 6), (2, 2, n, 6), (3 * n,)], gaps, held=(1,))
+        yield graph_of("conv_transpose2d", [(2, 3, 4, n + 1), (3, 2, 1, n + 1)], {**gaps, "groups": n + 1}, held=(1,))
+        taps = {"strides": (2, 1), "pads": (1, 2, 1, 0), "dilations": (1, 2), "groups": n + 1}
+        for samples in (1, 3):
+            yield graph_of("conv2d", [(1, 9, 12, (n + 1) * samples), (7, 5, samples, n + 1)], taps)
         below = {**wide, "pads": (0, 1, 2, 1)}  # two rows: the patch of a tile ends below the image
         yield graph_of("conv2d", [(1, 2, n + 6, 16), (3, 3, 16, 32), (32,)], below, held=(1, 2))
         back = {**up, "strides": (1, 1), "pads": (0, 1, 1, 2), "output_padding": (0, 0)}

@@ -348,7 +348,7 @@ def test_transposed_with_output_padding_and_an_op_after_it() -> None:
     size=st.tuples(*[st.sampled_from((1, 3, 7))] * 2),
     taps=st.tuples(*[st.integers(1, 4)] * 2),
     moves=st.tuples(*[st.integers(1, 4)] * 4),
-    channels=st.sampled_from(((1, 5, 3), (2, 6, 2), (3, 3, 1), (3, 15, 17), (5, 5, 2))),
+    channels=st.sampled_from(((1, 5, 3), (2, 6, 2), (3, 3, 1), (33, 33, 1), (3, 15, 17), (5, 5, 2))),
     before=st.tuples(*[st.integers(0, 1)] * 2),
 )
 def test_transposed_with_gaps_and_groups(
@@ -366,7 +366,17 @@ def test_transposed_with_gaps_and_groups(
     bias = Given(normal(groups * outputs), constant=True)
     attrs = {"strides": strides, "dilations": dilations, "groups": groups, "pads": pads, "output_padding": (0, 0)}
     found, expected = convolved(x, w, bias, op="conv_transpose2d", **attrs)
-    close(found, expected, "Gemm")
+    close(found, expected, "Depthwise" if groups == inputs > 1 == outputs else "Gemm")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1)])
+@pytest.mark.parametrize("channels", [48, 19])
+def test_transposed_channel_by_channel(channels: int, strides: tuple[int, int], level: str) -> None:
+    x, w = normal(2, 7, 9, channels), normal(5, 3, 1, channels)
+    attrs = {"strides": strides, "groups": channels, "pads": (2, 1, 2, 1), "output_padding": (0, 0)}
+    found, expected = convolved(x, w, op="conv_transpose2d", level=level, after="relu", **attrs)
+    close(found, np.maximum(expected, 0), "Depthwise")
 
 
 @pytest.mark.parametrize("level", LEVELS)
