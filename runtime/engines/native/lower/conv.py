@@ -72,7 +72,7 @@ def conv2d(n: Lowering) -> None:
     if lanes:
         grouped(n, x, w, lanes, *whole_region(n, bias))
         return
-    parts = _parts(n, x, w, count * height * width) if groups == 1 else 0
+    parts = _parts(n, x, w, axes, count * height * width) if groups == 1 else 0
     if groups == 1 and all(axis.taps == 1 and axis.is_inside for axis in axes):
         seen = _seen(x, axes)
         if parts > 1 or seen.shape == x.shape:
@@ -143,7 +143,7 @@ def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis]
     if x.storage not in FLOATS or w.storage not in FLOATS:
         return False
     count, height, width, _ = n.result_shape()
-    if _parts(n, x, w, count * height * width) not in (0, 3) or has_few_results(n.cpu, w, axes[1]):
+    if _parts(n, x, w, axes, count * height * width) not in (0, 3) or has_few_results(n.cpu, w, axes[1]):
         return False
     tiling = tiling_of(n, x, w, axes)
     if tiling is None:
@@ -157,7 +157,7 @@ def _cotangents_in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, 
     way, if that is faster; tells whether it did.
     """
     tiling = gradient_tiling_of(n, x, w, axes)
-    if tiling is None or _parts(n, x, w, x.shape[0] * axes[0].windows * axes[1].windows) == 1:
+    if tiling is None or _parts(n, x, w, axes, x.shape[0] * axes[0].windows * axes[1].windows) == 1:
         return False
     sum_tiles(n, x, w, axes, tiling, result_of(n, *whole_region(n, bias)))
     return True
@@ -209,9 +209,10 @@ def _repeated(n: Lowering, x: View, times: int) -> View:
     return target
 
 
-def _parts(n: Lowering, x: View, w: View, rows: int) -> int:
+def _parts(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], rows: int) -> int:
     """In how many parts the windows are multiplied in tiles; 0: they are not."""
-    taps, run = w.shape[0] * w.shape[1], w.shape[1] if x.shape[3] <= FEW_CHANNELS and n.node.op.precision == "bfloat16" else 1
+    in_frames = x.shape[3] <= FEW_CHANNELS and n.node.op.precision == "bfloat16" and axes[1].dilation == 1
+    taps, run = w.shape[0] * w.shape[1], w.shape[1] if in_frames else 1
     return tile_parts(n, w, rows, w.shape[3], x.shape[3] * run, taps // run)
 
 
