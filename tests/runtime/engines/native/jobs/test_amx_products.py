@@ -17,6 +17,7 @@ from tests.runtime.engines.native import in_float64
 from tests.runtime.engines.native.graphs import Given, Ran, emulated_tiles, normal
 from tests.runtime.engines.native.guarded import outcomes
 from tests.runtime.engines.native.guarded_graphs import graph_of
+from ttc.runtime.engines.native.codegen.features import Cpu, host_cpu
 from ttc.runtime.engines.native.graph.tensors import View
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.kernels.amx_gemm import AmxGemm
@@ -135,6 +136,17 @@ def test_last_rows_of_bfloat16(rows: int, depth: int) -> None:
     a, b = normal(rows, depth), normal(depth, 70)
     close(product(a, b, precision="bfloat16"), a, b, "bfloat16")
     close(product(a, b, precision="bfloat16", format="Float16_b"), a, b, "bfloat16")
+
+
+@pytest.mark.parametrize(("dilation", "in_tiles"), [(1, True), (2, False)])
+def test_few_channels_fill_tiles_where_windows_have_no_gaps(dilation: int, in_tiles: bool) -> None:
+    cpu = host_cpu().limited_to("avx512")
+    cpu = Cpu(cpu.arch, cpu.features | {"amx-tile", "amx-bf16"})
+    attrs = {"strides": (1, 1), "pads": (0,) * 4, "dilations": (dilation,) * 2, "groups": 1}
+    graph = graph_of("conv2d", [(64, 40, 40, 4), (16, 16, 4, 48)], attrs, held=(1,), precision="bfloat16")
+    lowered = lower_graph(graph.netlist.graphs["g"], graph.netlist, Constants(graph.tensors), cpu)
+    kernels = [type(step.kernel) for step in lowered.steps if isinstance(step, Job)]
+    assert (AmxGemm in kernels) == in_tiles
 
 
 @pytest.mark.parametrize(("shape", "has_room", "elements"), [((33, 64), True, 64 * 64), ((64, 64), True, 64 * 64), ((33, 60), False, None)])
