@@ -36,7 +36,7 @@ PEERS = ("eager", "inductor", "jax")
 OURS = ("step", "torch.compile")
 NETWORKS = (
     *("tiny", "mlp", "cnn", "resnet18", "vit", "bert", "gpt2", "llama"),
-    *("distilbert", "regnet", "segmentation", "lstm"),
+    *("distilbert", "regnet", "segmentation", "lstm", "convnext"),
 )
 WORST = {"float32": 1.0, "bfloat16": 1.05}
 """The most time of a step of ours, in steps of the fastest peer, by precision."""

@@ -85,6 +85,26 @@ def regnet() -> nn.Module:
     return nn.Sequential(*convolution(3, 32, 3, 2), nn.ReLU(), *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(448, CLASSES))
 
 
+class Separable(nn.Module):
+    """The block of ConvNeXt: a 7x7 convolution of each channel, a norm of the channels and two linear layers, added to the images."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.spatial = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
+        self.mixed = nn.Sequential(nn.LayerNorm(channels), nn.Linear(channels, 4 * channels), nn.GELU(), nn.Linear(4 * channels, channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return [n, channels, h, w] of an x of that shape."""
+        return x + self.mixed(self.spatial(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+def convnext() -> nn.Module:
+    """Return six blocks of ConvNeXt with 64 and 128 channels, ten classes."""
+    stem, halved = nn.Conv2d(3, 64, 4, 4), nn.Conv2d(64, 128, 2, 2)
+    stages = (stem, *(Separable(64) for _ in range(3)), halved, *(Separable(128) for _ in range(3)))
+    return nn.Sequential(*stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, CLASSES))
+
+
 class Segmentation(nn.Module):
     """Two convolutions that halve images and two transposed ones that double them: a class for each pixel."""
 
@@ -305,6 +325,7 @@ NETWORKS: dict[str, Callable[[], Task]] = {
     "regnet": lambda: classified(regnet(), 8, 3, 112, 112),
     "segmentation": lambda: Task(Segmentation(), torch.randn(8, 3, 64, 64), torch.randint(CLASSES, (8, 64, 64))),
     "lstm": lambda: next_words(Recurrent(), 8),
+    "convnext": lambda: classified(convnext(), 8, 3, 112, 112),
 }
 
 
