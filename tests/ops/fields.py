@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import cycle, islice
 from typing import Any
 
@@ -59,10 +60,11 @@ def variants(op: type[TtcOp]) -> int:
     return max(len(LOCATIONS), *(len(fitting(p.constr)) for p in properties.values()), 1) if properties else len(LOCATIONS)
 
 
-def fitting(constraint: Any) -> list[Attribute]:
-    """The values that a field may have; lists of other kinds than these are absent when they are empty."""
+@cache
+def fitting(constraint: Any) -> tuple[Attribute, ...]:
+    """Return the values that a field may have; lists of other kinds than these are absent when they are empty."""
     lists = any(constraint is kind for kind in (INTS, FLOATS, STRS))
-    return [value for value in VALUES if constraint.verifies(value) and (lists or value not in EMPTY)]
+    return tuple(value for value in VALUES if constraint.verifies(value) and (lists or value not in EMPTY))
 
 
 def nth(values: Any, number: int) -> Any:
