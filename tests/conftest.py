@@ -28,10 +28,17 @@ from ttc.runtime.engines.native.graph.nodes import Node
 from ttc.runtime.engines.native.prepare import lower_nodes
 
 CACHE = "TTC_CACHE_DIR"
-LIBRARIES = {"CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "OPENBLAS_NUM_THREADS": "1"}
+LIBRARIES = {
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "HF_HUB_OFFLINE": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "passive",
+}
 """What libraries read once, when whichever test comes first imports them; workers of pytest-xdist have it before they import any.
 
-Threads of numpy's products would wait for each other beside those of the other worker.
+Threads of numpy's products would wait for each other beside those of the other worker; those of PyTorch do, but sleep while they wait:
+otherwise they spin, and take the processors of the other worker.
 """
 _MADE: list[str] = []
 
