@@ -10,7 +10,8 @@ TDPBUSD.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from llvmlite import ir
@@ -113,19 +114,22 @@ class Tiles:
         if self._memory is None:
             self._call("tdpbf16ps", total, a, b)
             return
-        f = self._f
+        self._called("dot", self._write_dot, total, a, b)
+
+    def _write_dot(self, f: Writer, total: Value, a: Value, b: Value) -> None:
+        """Write what `dot` does with tiles at these addresses."""
         zero = f.constant(0.0, "f32", _LANES)
         with f.loop(0, ROWS) as m:
             even, odd = f.variable(zero), f.variable(zero)
             with f.loop(0, _LANES) as k:
-                left = f.spread(f.load(f.at(f.at(self._address(a), m * ROW_BYTES, "i8"), k, "u32"), "u32"), _LANES)
-                right = f.load(f.at(self._address(b), k * ROW_BYTES, "i8"), "u32", _LANES)
+                left = f.spread(f.load(f.at(f.at(a, m * ROW_BYTES, "i8"), k, "u32"), "u32"), _LANES)
+                right = f.load(f.at(b, k * ROW_BYTES, "i8"), "u32", _LANES)
                 for sums, halves in ((even, [x << 16 for x in (left, right)]), (odd, [x & 0xFFFF0000 for x in (left, right)])):
-                    x, y = (self._flushed(f.bits(half, "f32")) for half in halves)
-                    sums.set(self._flushed(f.fma(x, y, sums.get())))
-            place = f.at(self._address(total), m * ROW_BYTES, "i8")
-            found = self._flushed(even.get() + odd.get())
-            f.store(self._flushed(self._flushed(f.load(place, "f32", _LANES)) + found), place)
+                    x, y = (_flushed(f, f.bits(half, "f32")) for half in halves)
+                    sums.set(_flushed(f, f.fma(x, y, sums.get())))
+            place = f.at(total, m * ROW_BYTES, "i8")
+            found = _flushed(f, even.get() + odd.get())
+            f.store(_flushed(f, _flushed(f, f.load(place, "f32", _LANES)) + found), place)
 
     def dot_bytes(self, total: int, a: int, b: int, *, signed: bool) -> None:
         """Add a[16, 64] b[64, 16] to total[16, 16] of i32, modulo 2^32; row k of b holds channels 4k to 4k + 3 of 16 columns, side by side.
@@ -135,23 +139,36 @@ class Tiles:
         if self._memory is None:
             self._call("tdpbssd" if signed else "tdpbusd", total, a, b)
             return
-        f = self._f
+        self._called(f"dot_bytes_{'signed' if signed else 'unsigned'}", partial(self._write_dot_bytes, signed=signed), total, a, b)
+
+    def _write_dot_bytes(self, f: Writer, total: Value, a: Value, b: Value, *, signed: bool) -> None:
+        """Write what `dot_bytes` does with tiles at these addresses."""
         with f.loop(0, ROWS) as m:
-            place = f.at(self._address(total), m * ROW_BYTES, "i8")
+            place = f.at(total, m * ROW_BYTES, "i8")
             sums = f.variable(f.load(place, "i32", _LANES))
             with f.loop(0, _LANES) as k:
-                left = f.spread(f.load(f.at(f.at(self._address(a), m * ROW_BYTES, "i8"), k, "i32"), "i32"), _LANES)
-                right = f.load(f.at(self._address(b), k * ROW_BYTES, "i8"), "i32", _LANES)
+                left = f.spread(f.load(f.at(f.at(a, m * ROW_BYTES, "i8"), k, "i32"), "i32"), _LANES)
+                right = f.load(f.at(b, k * ROW_BYTES, "i8"), "i32", _LANES)
                 for shift in (24, 16, 8, 0):
                     x, y = left << shift >> 24, right << shift >> 24
                     sums.set(sums.get() + (x if signed else x & 0xFF) * y)
             f.store(sums.get(), place)
 
-    def _flushed(self, x: Value) -> Value:
-        """Denormals as zeros of their sign."""
+    def _called(self, name: str, write: Callable[[Writer, Value, Value, Value], None], *tiles: int) -> None:
+        """Call a function on the addresses of three tiles; the first call in a module writes it.
+
+        Kernels multiply tiles in many places: the loops of all of them would take LLVM many times as long.
+        """
         f = self._f
-        bits = f.bits(x, "u32")
-        return f.bits(f.select((bits & 0x7FFFFFFF) < _LEAST_NORMAL, bits & 0x80000000, bits), "f32")
+        function = f.module.globals.get(name)
+        if function is None:
+            inner = type(f)(name, f.cpu, f.module)
+            function = inner.function
+            function.linkage = "internal"
+            write(inner, inner.words, inner.as_pointer(inner.begin), inner.as_pointer(inner.end))
+            inner.builder.ret_void()
+        total, a, b = (self._address(tile) for tile in tiles)
+        f.builder.call(function, [total.llvm, f.as_integer(a).llvm, f.as_integer(b).llvm, f.scratch.llvm])
 
     def _address(self, tile: int) -> Value:
         assert self._memory is not None
@@ -166,6 +183,12 @@ class Tiles:
         if function is None:
             function = ir.Function(f.module, ir.FunctionType(ir.VoidType(), [x.type for x in arguments]), full)
         f.builder.call(function, arguments)
+
+
+def _flushed(f: Writer, x: Value) -> Value:
+    """Return denormals as zeros of their sign."""
+    bits = f.bits(x, "u32")
+    return f.bits(f.select((bits & 0x7FFFFFFF) < _LEAST_NORMAL, bits & 0x80000000, bits), "f32")
 
 
 def _configuration() -> Sequence[int]:

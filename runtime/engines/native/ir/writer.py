@@ -31,13 +31,14 @@ class Writer(Memory, Atomics, Mathematics):
     Args:
         name: of the function.
         cpu: what the code may use.
+        module: that the function belongs to, if it is not the first one of its module.
 
     begin, end: the tasks to compute.  scratch: memory of the thread, 64-byte aligned.  words: address of what the job gives, 8 bytes each.
     """
 
-    def __init__(self, name: str, cpu: Cpu) -> None:
+    def __init__(self, name: str, cpu: Cpu, module: ir.Module | None = None) -> None:
         self.cpu = cpu
-        self.module = ir.Module(name)
+        self.module = ir.Module(name) if module is None else module
         signature = ir.FunctionType(ir.VoidType(), [t.llvm for t in (_POINTER, _WORD, _WORD, _POINTER)])
         self.function = ir.Function(self.module, signature, name)
         for attribute in ("nounwind",):
