@@ -97,7 +97,8 @@ def test_parts_that_are_filled_up(
     np.testing.assert_allclose(ttc.Executor(program)(x)[0], wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_a_batch_by_both_engines_and_kernel_sets(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_batch_by_both_engines_and_kernel_sets(tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    divide_as(monkeypatch, 1, 1)  # as the compiler would choose, by compiling in both ways
     onnx.save(Encoder(rng, 3).model(), tmp_path / "encoder.onnx")
     x = rng.normal(size=(3, ROWS, WIDTH)).astype(np.float32)
     fields: dict[str, Any] = {"target": "n150", "format": "Float32"}
