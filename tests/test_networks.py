@@ -1,8 +1,8 @@
 """Real networks the whole way: exported by PyTorch, compiled, saved, loaded, run, compared with onnxruntime.
 
-Slow by nature: a network is exported once (bert: about 8 s) and compiled for two targets and three formats.  Of bert, gpt2 and vit two layers
-stand for the twelve, which are alike.  With NETWORKS=all, as in `make conformance-networks`, all twelve are compared and searched for
-patterns too, and networks of many ops also on a device.
+Slow by nature: a network is exported once (bert: about 8 s) and compiled for two targets and three formats.  Of bert, gpt2 and vit two
+layers stand for the twelve, which are alike.  With NETWORKS=all, as in `make conformance-networks`, all twelve are compared and searched
+for patterns too, and networks of many ops also on a device.
 """
 
 from __future__ import annotations

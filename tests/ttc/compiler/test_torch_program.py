@@ -1,6 +1,6 @@
 """Programs of PyTorch's modules that a copy of the process exports and compiles.
 
-The process of the tests makes no copies, so that each test has processes of its own.
+The process of the tests makes no copies, so that each test has processes of its own: copies of one that has loaded PyTorch already.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,25 +61,69 @@ torch.manual_seed(0)
 """
 
 
-def said(folder: Path, code: str, *arguments: Path) -> Any:
-    """Run code in a process with a cache in a folder; gives the line that it prints as JSON."""
-    environment = {"TTC_CACHE_DIR": str(folder / "cache"), "HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, "-c", HEAD + textwrap.dedent(code), *map(str, arguments)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=environment)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
+SERVE = """
+import torch._dynamo, torch._export.passes, torch.export, torch.fx.experimental.symbolic_shapes  # seconds, otherwise of each program
+
+for line in sys.stdin:
+    request = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for number, path in enumerate((os.devnull, *request["printed"])):
+            os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
+        os.environ.update(request["environment"])
+        sys.argv[1:] = request["arguments"]
+        exec(request["code"])
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+Said = Callable[..., Any]
 
 
-def test_the_process_loads_no_compiler(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def server() -> Iterator[subprocess.Popen[str]]:
+    """A process that has loaded PyTorch and ttc, and does nothing but start copies of itself, each of which runs a program."""
+    command = [sys.executable, "-c", HEAD + SERVE]
+    environment = {"PATH": "/usr/bin:/bin", "OMP_WAIT_POLICY": "passive"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def said(server: subprocess.Popen[str], tmp_path: Path) -> Said:
+    """Runs code in a process with a cache in a folder, or that of the test; gives the line that it prints as JSON."""
+
+    def said(code: str, *arguments: Path, folder: Path = tmp_path) -> Any:
+        folder.mkdir(exist_ok=True)
+        printed = [folder / name for name in ("printed", "errors")]
+        for path in printed:
+            path.write_text("")
+        request = {
+            "code": textwrap.dedent(code),
+            "arguments": [str(argument) for argument in arguments],
+            "environment": {"TTC_CACHE_DIR": str(folder / "cache"), "HOME": str(folder)},
+            "printed": [str(path) for path in printed],
+        }
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        assert server.stdout.readline() == "0\n", printed[1].read_text()
+        return json.loads(printed[0].read_text())
+
+    return said
+
+
+def test_the_process_loads_no_compiler(said: Said) -> None:
     code = """
     x = torch.randn(4, 6)
     print(json.dumps([same(Net(), x), loaded("xdsl.ir", "ttc.importers.torch.exporting", *LOWERING)]))
     """
-    assert said(tmp_path, code) == [{"compilations": 1, "compile_cache_hits": 0, "compile_cache_misses": 1}, []]
-    assert said(tmp_path, code) == [{"compilations": 0, "compile_cache_hits": 1, "compile_cache_misses": 0}, []]
+    assert said(code) == [{"compilations": 1, "compile_cache_hits": 0, "compile_cache_misses": 1}, []]
+    assert said(code) == [{"compilations": 0, "compile_cache_hits": 1, "compile_cache_misses": 0}, []]
 
 
-def test_training_goes_on_in_the_tensors_of_the_module(tmp_path: Path) -> None:
+def test_training_goes_on_in_the_tensors_of_the_module(said: Said) -> None:
     code = """
     losses = []
     for engine in ("ours", "eager"):
@@ -100,37 +145,37 @@ def test_training_goes_on_in_the_tensors_of_the_module(tmp_path: Path) -> None:
             losses[-1].append(float(loss))
     print(json.dumps([*losses, loaded("xdsl.ir", "ttc.importers.torch.exporting")]))
     """
-    ours, eager, modules = said(tmp_path, code)
+    ours, eager, modules = said(code)
     assert ours == pytest.approx(eager, rel=1e-4)
     assert ours[0] > ours[2]
     assert modules == []
 
 
-def test_the_process_lowers_and_compiles_no_kernels(tmp_path: Path) -> None:
+def test_the_process_lowers_and_compiles_no_kernels(said: Said) -> None:
     code = """
     print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
     """
-    cold, counted, modules = said(tmp_path, code)
+    cold, counted, modules = said(code)
     assert counted["kernels_compiled"] == counted["kernel_cache_misses"] > 0
     assert modules == []
-    warm, counted, modules = said(tmp_path, code)
+    warm, counted, modules = said(code)
     assert warm == cold
     assert set(counted.values()) == {0}
     assert modules == []
 
 
-def test_a_plan_of_which_a_part_runs_in_python_is_made_here(tmp_path: Path) -> None:
+def test_a_plan_of_which_a_part_runs_in_python_is_made_here(said: Said) -> None:
     code = """
     net = torch.nn.Sequential(Net(), torch.nn.Dropout(0.5))
     print(json.dumps([*updates(net, torch.randn(4, 6)), loaded(*LOWERING)]))
     """
-    cold, _, modules = said(tmp_path, code)
+    cold, _, modules = said(code)
     assert modules == ["ttc.runtime.engines.native.prepare.build"]
-    assert said(tmp_path, code)[0] == cold
+    assert said(code)[0] == cold
     assert cold[0] > 0
 
 
-def test_a_plan_whose_copy_fails_is_made_here(tmp_path: Path) -> None:
+def test_a_plan_whose_copy_fails_is_made_here(said: Said, tmp_path: Path) -> None:
     code = """
     from ttc.runtime.engines.native.engine import NativeEngine
 
@@ -140,13 +185,13 @@ def test_a_plan_whose_copy_fails_is_made_here(tmp_path: Path) -> None:
     NativeEngine._keep = ends
     print(json.dumps([*updates(Net(), torch.randn(4, 6)), loaded(*LOWERING)]))
     """
-    here, counted, modules = said(tmp_path / "here", code)
+    here, counted, modules = said(code, folder=tmp_path / "here")
     assert counted["kernels_compiled"] > 0
     assert modules == ["ttc.runtime.engines.native.prepare.build"]
-    assert said(tmp_path / "copy", code.replace("NativeEngine._keep", "NativeEngine.other"))[0] == here
+    assert said(code.replace("NativeEngine._keep", "NativeEngine.other"), folder=tmp_path / "copy")[0] == here
 
 
-def test_a_program_that_cannot_be_kept_is_compiled_here(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_kept_is_compiled_here(said: Said, tmp_path: Path) -> None:
     """The copy finds that out by compiling it, and those of later processes know."""
     code = """
     from ttc.compiler import driver, kept
@@ -166,11 +211,11 @@ def test_a_program_that_cannot_be_kept_is_compiled_here(tmp_path: Path) -> None:
     print(json.dumps(same(Plain(), torch.randn(4, 4))["compilations"]))
     """
     for compiled in (2, 3):
-        assert said(tmp_path, code, tmp_path / "compiled") == 1
+        assert said(code, tmp_path / "compiled") == 1
         assert len((tmp_path / "compiled").read_text().splitlines()) == compiled
 
 
-def test_a_program_of_values_of_its_input_is_compiled_here(tmp_path: Path) -> None:
+def test_a_program_of_values_of_its_input_is_compiled_here(said: Said) -> None:
     code = """
     class Sized(torch.nn.Module):
         def forward(self, x, count):
@@ -178,10 +223,10 @@ def test_a_program_of_values_of_its_input_is_compiled_here(tmp_path: Path) -> No
 
     print(json.dumps(same(Sized(), torch.zeros(1, 6), torch.tensor(3))["compilations"]))
     """
-    assert said(tmp_path, code) == 1
+    assert said(code) == 1
 
 
-def test_an_error_is_that_of_this_process(tmp_path: Path) -> None:
+def test_an_error_is_that_of_this_process(said: Said) -> None:
     code = """
     class Bad(torch.nn.Module):
         def forward(self, x):
@@ -192,10 +237,10 @@ def test_an_error_is_that_of_this_process(tmp_path: Path) -> None:
     except ttc.Error as error:
         print(json.dumps([error.code, type(error).__name__]))
     """
-    assert said(tmp_path, code) == ["E0202", "UnsupportedOps"]
+    assert said(code) == ["E0202", "UnsupportedOps"]
 
 
-def test_constants_of_the_program_come_with_the_answer(tmp_path: Path) -> None:
+def test_constants_of_the_program_come_with_the_answer(said: Said) -> None:
     """Tensors that are no parameters or buffers, as long as they are small; with large ones the process compiles by itself."""
     code = """
     class Held(torch.nn.Module):
@@ -209,4 +254,4 @@ def test_constants_of_the_program_come_with_the_answer(tmp_path: Path) -> None:
     found = [(same(Held(count), torch.randn(count)), bool(loaded("ttc.importers.torch.exporting"))) for count in (10, 300_000)]
     print(json.dumps([[counts["compilations"], there] for counts, there in found]))
     """
-    assert said(tmp_path, code) == [[1, False], [1, True]]
+    assert said(code) == [[1, False], [1, True]]
