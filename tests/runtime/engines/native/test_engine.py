@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,14 +16,18 @@ from tests.runtime.engines.native.programs import Step, executors, network, prog
 from ttc.dialects.core.errors import Error
 from ttc.dialects.core.plain.functions import Function, Plain, TensorType, Work
 from ttc.dialects.netlist.model import Argument, Host, Netlist, Op
+from ttc.runtime.engines.native import engine as engine_module
 from ttc.runtime.engines.native.codegen import image
 from ttc.runtime.engines.native.codegen.features import host_cpu
+from ttc.runtime.engines.native.codegen.kernel_folders import KernelFolders
+from ttc.runtime.engines.native.engine import NativeEngine
 from ttc.runtime.engines.native.execution.plan import NativePlan
 from ttc.runtime.engines.native.jobs.job import Job
 from ttc.runtime.engines.native.planning.python_step import PythonStep
 from ttc.runtime.engines.native.prepare.build import lower_graph
 from ttc.runtime.executor import Executor
 from ttc.runtime.manifest import Description, ManifestVariable
+from ttc.runtime.metrics import current
 from ttc.runtime.program import build_program
 from ttc.runtime.tensors import TensorSource
 
@@ -316,3 +322,31 @@ def test_constants_are_given_back_when_they_are_packed():
     keys = {view.buffer.key for job in plan.jobs() for view in job.read if view.buffer.array is not None}
     assert not keys & {"w1", "w2"}
     assert not made.constants._values.keys() & {"w1", "w2"}
+
+
+def test_what_all_programs_need_is_kept_ahead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So that plans find it; with the kernels of a program alone there are as many more."""
+    monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path / "cache"))
+    engine = NativeEngine(1, host_cpu().limited_to("avx2"))
+
+    def compiled() -> int:
+        return int(sum(current()["kernels_compiled"].values()))
+
+    before = compiled()
+    engine.prepare_cache()
+    ahead = compiled() - before
+    assert ahead > 0
+    engine.prepare_cache()
+    assert compiled() == before + ahead
+    made = network("native")
+    engine.prepare(made.netlist.graphs["g"], made.netlist, made.constants)
+    own = compiled() - before - ahead
+    monkeypatch.setenv("TTC_CACHE_DIR", str(tmp_path / "other"))
+    engine.prepare(made.netlist.graphs["g"], made.netlist, made.constants)
+    assert compiled() - before == 2 * (own + ahead)
+
+
+def test_nothing_is_compiled_ahead_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KernelFolders, "store", lambda self: SimpleNamespace(reason="no folder"))
+    monkeypatch.setattr(engine_module, "compiled", lambda *_: pytest.fail("compiled"))
+    NativeEngine(1, host_cpu().limited_to("avx2")).prepare_cache()
