@@ -102,12 +102,12 @@ class _Cluster:
 
         The product can end with it: what lies in memory between the product and the region are codes of a byte each.
         """
-        for op in [op for op in self.ops if _quantizes(op)]:
+        whole = {x for x in self.inputs if tile_of(x).shape == self.tile.shape}
+        for op in [op for op in self.ops if _quantizes(op)] if len(whole) > 1 else ():
             before = self._before(op)
-            read = {x for inner in before for x in inner.operands} & self.inputs.keys()
-            products = [x for x in read if _is_product_for(x, before)]
-            whole = {x for x in self.inputs if tile_of(x).shape == self.tile.shape}
-            if len(products) == 1 and whole & read == {*products} and whole - read:
+            read = [x for x in whole if any(x in inner.operands for inner in before)]
+            if len(read) == 1 < len(whole) and _is_product_for(read[0], before):
+                whole = whole - {read[0]} | {op.y}
                 self.ops = {inner: None for inner in self.ops if inner not in before}
                 kept = dict.fromkeys(x for inner in self.ops for x in inner.operands)
                 self.inputs = {x: None for x in kept if x.owner not in self.ops and not _is_literal(x)}

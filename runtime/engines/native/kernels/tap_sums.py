@@ -11,7 +11,7 @@ from ttc.runtime.engines.native.kernels.windows import axis_names
 from ttc.runtime.engines.native.kernels.words import Words
 
 if TYPE_CHECKING:
-    from ttc.runtime.engines.native.ir.values import LocalVariable, Value
+    from ttc.runtime.engines.native.ir.values import Value
     from ttc.runtime.engines.native.ir.writer import Writer
 
 
@@ -70,15 +70,13 @@ class TapSums(JobKernel):
                     f.store(total, f.at(target, column * channels + i, "f32"))
 
     def _emit_line(self, f: Writer, words: Words, lines: tuple[Value, Value], column: Value) -> None:
-        """Add the products of a row of x and a row of w to the sums of a column of y."""
+        """Add the products of a row of x and a row of w to the sums of a column of y: each row is summed by itself, which rounds less."""
         dilation, taps = words["x_dilation"], words["x_taps"]
         start = column * words["x_stride"] - words["x_before"]
         first = f.larger(dilation - 1 - start, 0) // dilation
         last = f.smaller(f.larger(words["x_size"] + (dilation - 1) - start, 0) // dilation, taps)
         sums = f.at(f.scratch, column * self.width, "f32")
-        totals: list[LocalVariable] = []
-        for i in range(0, self.width, self.lanes):
-            totals.append(f.variable(f.load(f.at(sums, i, "f32"), "f32", self.lanes)))
+        totals = [f.variable(f.constant(0.0, "f32", self.lanes)) for _ in range(self.vectors)]
         with f.loop(first, last) as tap:
             x = f.at(lines[0], (start + tap * dilation) * words["source_x"], "i8")
             w = f.at(lines[1], tap * words["filter_x"], "i8")
@@ -89,4 +87,5 @@ class TapSums(JobKernel):
                 )
                 total.set(f.fma(f.converted(met, "f32"), f.converted(became, "f32"), total.get()))
         for i, total in zip(range(0, self.width, self.lanes), totals, strict=True):
-            f.store(total.get(), f.at(sums, i, "f32"))
+            place = f.at(sums, i, "f32")
+            f.store(f.load(place, "f32", self.lanes) + total.get(), place)
