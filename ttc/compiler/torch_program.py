@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from math import prod
@@ -18,6 +19,7 @@ import torch
 
 from ttc.compiler.kept import KeptCompilation, literal
 from ttc.compiler.training_keywords import in_mode
+from ttc.dialects.core.errors import Error
 from ttc.importers.torch import ToImport, export_object
 from ttc.importers.torch.weights import identity, weight_of
 from ttc.options import CompileOptions
@@ -92,7 +94,8 @@ def _load_engine() -> None:
     import_module("ttc.runtime.machine.session")
     engine = engine_named(None, checked_threads(None))
     if isinstance(engine, RemembersPlans):
-        engine.prepare_cache()
+        with suppress(Error):  # where nothing can be compiled, whoever runs the program says so
+            engine.prepare_cache()
 
 
 def _answer(

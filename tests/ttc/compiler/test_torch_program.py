@@ -191,6 +191,19 @@ def test_a_plan_whose_copy_fails_is_made_here(said: Said, tmp_path: Path) -> Non
     assert said(code.replace("NativeEngine._keep", "NativeEngine.other"), folder=tmp_path / "copy")[0] == here
 
 
+def test_what_cannot_be_compiled_ahead_is_no_error_yet(said: Said) -> None:
+    code = """
+    from ttc.runtime.engines.native.engine import NativeEngine
+
+    def fails(self):
+        raise ttc.Error("E0104", "no memory for code")
+
+    NativeEngine.prepare_cache = fails
+    print(json.dumps(same(Net(), torch.randn(4, 6))["compilations"]))
+    """
+    assert said(code) == 1
+
+
 def test_a_program_that_cannot_be_kept_is_compiled_here(said: Said, tmp_path: Path) -> None:
     """The copy finds that out by compiling it, and those of later processes know."""
     code = """

@@ -102,7 +102,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Code(Value):
+class CodeValue(Value):
     """A code that a number was quantized to.
 
     number: the code less zero, in float32, which dequantizing it needs.  zero: of the quantization.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ttc.runtime.engines.native.ir.elementwise import ANY, INTEGERS, NUMBERS, elementwise, numpy_type, value_type
 from ttc.runtime.engines.native.ir.quotients import divides_fast, near_quotient, quotient, rounds_right
-from ttc.runtime.engines.native.ir.values import Code
+from ttc.runtime.engines.native.ir.values import CodeValue
 
 if TYPE_CHECKING:
     from ttc.dialects.core.plain.functions import Plain
@@ -61,7 +61,7 @@ def cast(f: Writer, x: Value, *, to: str | None = None) -> Value:
     dtype = value_type(np.dtype(to))
     if dtype is None:
         return x
-    if dtype == "f32" and isinstance(x, Code) and x.zero == 0:
+    if dtype == "f32" and isinstance(x, CodeValue) and x.zero == 0:
         return x.number
     wider = _WIDER.get(dtype) if x.type.is_float else None
     if wider is None:
@@ -114,13 +114,13 @@ def _byte_of(f: Writer, x: Value, step: float, middle: int, dtype: Dtype) -> Val
     is_near = rounds_right(step, int(limits.max - limits.min) + 1)
     shifted = f.shifted(near_quotient(f, inside, step) if is_near else quotient(f, inside, step))
     code = f.converted(f.shifted_integer(shifted) + middle, dtype)
-    return Code(f, code.llvm, code.type, f.shifted_number(shifted), middle)
+    return CodeValue(f, code.llvm, code.type, f.shifted_number(shifted), middle)
 
 
 @elementwise("dequantize", NUMBERS, joined=False, check=_from_codes)
 def dequantize(f: Writer, x: Value, scale: Value, zero: Value) -> Value:
     """(x - zero) * scale."""
-    if isinstance(x, Code) and f.known(zero) == x.zero:
+    if isinstance(x, CodeValue) and f.known(zero) == x.zero:
         return x.number * scale
     wide = "i64" if "i32" in (x.type.dtype, zero.type.dtype) else "i32"
     return f.converted(f.converted(x, wide) - f.converted(zero, wide), "f32") * scale
