@@ -101,7 +101,8 @@ def stream_cycles(rates: Rates, stream: Stream) -> float:
             one = stream.core_bytes / reader_rate(rates, stream.packet_bytes, rates.in_flight)
             return max(one, stream.total_bytes / dram_rate(rates, stream.cores, stream.channels, stream.packet_bytes))
         case "host":
-            return max(stream.core_bytes / rates.absorb_core, stream.total_bytes / rates.host)
+            one = stream.core_bytes / reader_rate(rates, stream.packet_bytes, rates.in_flight)
+            return max(one, stream.total_bytes / rates.host)
         case "chip":
             return stream.total_bytes / max(rates.eth * (stream.channels or rates.eth_links), 1e-9)
         case "core":

@@ -25,6 +25,8 @@ MAX_STARTS = 256
 """The most parts of a tensor that are compared with the blocks of cores."""
 ROW_BYTES = 1024
 """The bytes of one transfer of data in row layout, which comes row by row."""
+TILE_COLUMNS = 32
+"""The columns of a tile that is untilized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +104,24 @@ class Traffic:
                 continue
             queue = self.netlist.queues[target]
             kind = "host" if queue.location != "dram" else "dram" if queue.chip == graph.chip else "chip"
-            packet = min(size * run_of_tiles(op.blocking), MAX_PACKET_BYTES)
+            packet = min(self._row_bytes(op.blocking, tensor) or size * run_of_tiles(op.blocking), MAX_PACKET_BYTES)
             channels = self.links(graph.chip, queue.chip) if kind == "chip" else channels_of(queue)
             way = self.way(graph.chip, queue.chip) if kind == "chip" else ()
             side = way[0][1] if way else -1
             stream = Stream(kind, core_bytes, core_bytes * cores, cores, 1, 1, channels, packet, core_bytes, side=side)
             found.append(OpOutput(target, stream))
         return found
+
+    def _row_bytes(self, blocking: Blocking, tensor: TensorType) -> int:
+        """Return the bytes that a core writes together of a result in rows; 0 for one in tiles.
+
+        Kernels `buda` pack a row of each tile after another, and the firmware writes each by itself (tt-budabackend, `untilize_copy`);
+        those of TT-Metalium untilize rows of all the columns that a core has.
+        """
+        if tile_shape(tensor.layout) is not None:
+            return 0
+        tiles = 1 if self.netlist.chip.kernels == "buda" else blocking.mblock[1] * blocking.ublock[1]
+        return format_named(tensor.format).size_bytes((tiles * TILE_COLUMNS,))
 
     def _input(self, op: Op, graph: Graph, index: int, source: str, read: Read) -> OpInput:
         size = tile_size(read.tensor, self.netlist)

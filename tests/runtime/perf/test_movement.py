@@ -67,6 +67,9 @@ def test_stream_cycles() -> None:
     assert stream_cycles(N150, Stream("core", 2800.0, 2800.0)) == pytest.approx(100.0)
     assert stream_cycles(N150, Stream("core", 2800.0, 2800.0, send_bytes=5620.0)) == pytest.approx(200.0)
     assert stream_cycles(N150, Stream("dram", 28100.0, 28100.0, packet_bytes=8192)) == pytest.approx(1000.0)
+    assert stream_cycles(N150, Stream("host", 6400.0, 6400.0, packet_bytes=64)) == pytest.approx(100 * (270 + 64 / 2.75) / 4)
+    assert stream_cycles(N150, Stream("host", 28100.0, 28100.0, packet_bytes=8192)) == pytest.approx(1000.0)
+    assert stream_cycles(N150, Stream("host", 28100.0, 3150000.0, packet_bytes=8192)) == pytest.approx(100000.0)  # the link
     shared = Stream("dram", 28100.0, 890000.0, cores=32, channels=1)
     assert stream_cycles(N150, shared) == pytest.approx(20000.0)  # 44.5 bytes a cycle
     assert stream_cycles(N150, Stream("chip", 200.0, 200.0, channels=0)) == pytest.approx(1.0)  # all 16 links

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.runtime.perf.conftest import netlist_of, queue, relu, tensor, with_kernels
 from ttc.dialects.core.errors import Error
@@ -168,3 +169,18 @@ def test_a_host_that_lays_inputs_in_tiles_slowly(pipeline: Callable[[int], Netli
     assert slow.host_cycles - fast.host_cycles == pytest.approx(10 * 256 * 256 / 1000 * slow.clock_hz)
     assert slow.device_cycles == fast.device_cycles
     assert slow.seconds == pytest.approx(655.36, rel=1e-3)
+
+
+CHECKED = sorted(path for path in NETLISTS.rglob("*.yaml") if "tensors-per-second" in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", CHECKED, ids=lambda path: path.stem)
+def test_epochs_whose_time_was_measured(path: Path) -> None:
+    """What the netlists themselves say of their epochs: cycles of a microbatch within a quarter, and rates above their bounds."""
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["performance-check"].values():
+        found = run_cost(to_netlist(read_netlist(path)), entry["program-name"])
+        (interval,) = {epoch.interval for epoch in found.epochs}  # the same on every chip
+        if "cycles-per-tensor" in entry:
+            assert interval == pytest.approx(entry["cycles-per-tensor"]["expected"], rel=0.25)
+        assert found.clock_hz / interval >= entry["tensors-per-second"].get("min_bound", 0)
+        assert "cycles-per-tensor" in entry or "min_bound" in entry["tensors-per-second"]

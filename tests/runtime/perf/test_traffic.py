@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor
+from tests.runtime.perf.conftest import matmul, netlist_of, queue, relu, tensor, with_kernels
+from ttc.dialects.core.plain.functions import Function, Work
 from ttc.dialects.netlist.model import Blocking, Grid
 from ttc.runtime.perf.reads import reads_of
 from ttc.runtime.perf.traffic import Traffic, channels_of, run_of_tiles, senders, touched
@@ -95,3 +96,16 @@ def test_a_packet_is_what_lies_together_and_is_read_together() -> None:
     assert (left.stream.packet_bytes, right.stream.packet_bytes) == (3 * TILE, 2 * TILE)
     (out,) = Traffic(net).outputs(op, net.graphs["g"])
     assert out.stream.packet_bytes == 2 * TILE
+
+
+@pytest.mark.parametrize(("kernels", "packet"), [("buda", 32 * 2), ("fused", 4 * 32 * 2)])
+def test_a_result_in_rows_leaves_a_core_row_by_row(kernels: str, packet: int) -> None:
+    """Each row of a tile by itself where the reference's firmware untilizes, rows of all columns of a core otherwise."""
+    x = tensor(8, 8)
+    rows = replace(x, layout="rows")
+    op = relu("a", "x", x, Grid(0, 0, 1, 2))
+    op = replace(op, work=Function((x,), (Work("tile.map", (0,), {"fn": "relu"}, (rows,)),), (1,)))
+    queues = (queue("x", x), replace(queue("y", x, kind="output", location="host"), tensor=rows))
+    net = with_kernels(netlist_of(queues, (op,), (("a", "y"),)), kernels)
+    (out,) = Traffic(net).outputs(op, net.graphs["g"])
+    assert (out.stream.kind, out.stream.packet_bytes) == ("host", packet)
