@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ttc.dialects.netlist.model import Graph, Host, Op
 from ttc.runtime.perf.costs import OpCost, OpStreams, movement_of, op_cost
-from ttc.runtime.perf.movement import Stream, prologue_cycles, stream_cycles
+from ttc.runtime.perf.movement import Stream, passing_cycles, prologue_cycles, stream_cycles
 from ttc.runtime.perf.rates import Rates
 from ttc.runtime.perf.simulate import Network, Pipe, SimulatedStage, SimulationOutcome, simulate
 from ttc.runtime.perf.traffic import OpInput, Traffic
@@ -258,7 +258,8 @@ class _Builder:
 
     def edge(self, name: str, stream: Stream, resource: int, chip: int) -> int:
         """A stage that reads or writes a queue, on a chip whose ways from and to DRAM are its own."""
-        own = stream_cycles(self.rates, stream) / self.granules
+        passing = passing_cycles(self.rates, stream) / self.granules
+        own = stream_cycles(self.rates, stream) / self.granules - passing
         if stream.kind == "chip":
             self.stages.append(SimulatedStage(name, own))
         elif stream.kind == "host":
@@ -266,7 +267,7 @@ class _Builder:
         else:
             rate = min(self.rates.dram_channels * self.rates.dram_channel, self.rates.dram_links * self.rates.link)
             number = self.resources.setdefault((chip, resource), HOST + 1 + len(self.resources))
-            self.stages.append(SimulatedStage(name, own, number, stream.total_bytes / rate / self.granules))
+            self.stages.append(SimulatedStage(name, own, number, stream.total_bytes / rate / self.granules, passing=passing))
         return len(self.stages) - 1
 
     def join(self, source: int, target: int, capacity: float, producer: Op, delay: float = 0.0) -> None:

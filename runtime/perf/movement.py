@@ -99,7 +99,8 @@ def stream_cycles(rates: Rates, stream: Stream) -> float:
     match stream.kind:
         case "dram":
             one = stream.core_bytes / reader_rate(rates, stream.packet_bytes, rates.in_flight)
-            return max(one, stream.total_bytes / dram_rate(rates, stream.cores, stream.channels, stream.packet_bytes))
+            all_ = stream.total_bytes / dram_rate(rates, stream.cores, stream.channels, stream.packet_bytes)
+            return max(one, all_) + passing_cycles(rates, stream)
         case "host":
             one = stream.core_bytes / reader_rate(rates, stream.packet_bytes, rates.in_flight)
             return max(one, stream.total_bytes / rates.host)
@@ -107,6 +108,14 @@ def stream_cycles(rates: Rates, stream: Stream) -> float:
             return stream.total_bytes / max(rates.eth * (stream.channels or rates.eth_links), 1e-9)
         case "core":
             return max(stream.core_bytes / pipe_rate(rates, stream), stream.send_bytes / rates.inject_core)
+
+
+def passing_cycles(rates: Rates, stream: Stream) -> float:
+    """Return the cycles a microbatch in which a core that read a part from DRAM passes it on to others and reads nothing.
+
+    Kernels of TT-Metalium read a block, and then multicast it; firmware that goes with kernels `buda` does both at a time.
+    """
+    return stream.core_bytes / rates.inject_core if rates.ahead and stream.copies > 1 and not stream.held else 0.0
 
 
 def pipe_rate(rates: Rates, stream: Stream) -> float:

@@ -30,6 +30,7 @@ class SimulatedStage:
         cycles: for one granule.
         resource: number of the shared resource it uses, and `service` the cycles of it for one granule; None: none.
         bursts: how often in a microbatch results come out; 0: with every granule.
+        passing: cycles of a granule after that, which the resource is free in.
     """
 
     name: str
@@ -37,6 +38,7 @@ class SimulatedStage:
     resource: int | None = None
     service: float = 0.0
     bursts: int = 0
+    passing: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +281,7 @@ class _Run:
         if entry.resource is not None:
             self.free[entry.resource] = max(self.free[entry.resource], now) + entry.service
             finish = max(finish, self.free[entry.resource])
+        finish += entry.passing
         self.busy[stage] = True
         heapq.heappush(self.events, (finish, stage))
 

@@ -12,6 +12,7 @@ from ttc.runtime.perf.movement import (
     Stream,
     dram_rate,
     packet_rate,
+    passing_cycles,
     pipe_rate,
     prologue_cycles,
     reader_rate,
@@ -74,6 +75,15 @@ def test_stream_cycles() -> None:
     assert stream_cycles(N150, shared) == pytest.approx(20000.0)  # 44.5 bytes a cycle
     assert stream_cycles(N150, Stream("chip", 200.0, 200.0, channels=0)) == pytest.approx(1.0)  # all 16 links
     assert stream_cycles(N150, Stream("dram", 100.0, 100.0, held=True)) == 0.0
+
+
+def test_kernels_that_read_a_block_and_then_multicast_it() -> None:
+    stream = Stream("dram", 28100.0, 281000.0, cores=10, copies=4, channels=12, packet_bytes=8192)
+    assert passing_cycles(N150, stream) == pytest.approx(1000.0)
+    assert passing_cycles(N150, replace(stream, copies=1)) == passing_cycles(N150, replace(stream, held=True)) == 0.0
+    buda = rates_of(replace(load_target("n150"), kernels="buda"))
+    assert passing_cycles(buda, stream) == 0.0
+    assert stream_cycles(N150, stream) == pytest.approx(stream_cycles(buda, stream) + 1000.0)
 
 
 def test_loads_of_what_ops_share() -> None:

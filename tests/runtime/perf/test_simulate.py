@@ -46,6 +46,14 @@ def test_a_resource_serves_one_at_a_time() -> None:
     assert found.interval == 4 * 50
 
 
+def test_a_stage_passes_on_what_it_read_while_another_reads() -> None:
+    alone = simulate(network(SimulatedStage("x", 5, 0, 30, passing=10), SimulatedStage("op", 1), pipes=[(0, 1, 4)]), 20)
+    assert alone.interval == 4 * (30 + 10)
+    reads = [SimulatedStage("x", 5, 0, 30, passing=10), SimulatedStage("y", 5, 0, 20, passing=10)]
+    both = simulate(network(*reads, SimulatedStage("op", 1), pipes=[(0, 2, 4), (1, 2, 4)]), 20)
+    assert both.interval == 4 * 50
+
+
 def test_a_sum_gives_its_results_at_the_end() -> None:
     found = simulate(
         network(SimulatedStage("a", 10), SimulatedStage("sum", 10, bursts=1), SimulatedStage("c", 10), pipes=[(0, 1, 2), (1, 2, 8)]), 1
