@@ -7,6 +7,7 @@ from math import gcd, prod
 
 from ttc.dialects.core.kernels.windows import Window
 from ttc.runtime.engines.native.graph.ranges import INTEGERS
+from ttc.runtime.engines.native.graph.storage import Storage
 from ttc.runtime.engines.native.graph.tensors import View, dense_strides
 from ttc.runtime.engines.native.jobs.convolutions import (
     FEW_CHANNELS,
@@ -90,6 +91,9 @@ def conv2d(n: Lowering) -> None:
     if groups == 1 and are_planes(x, w, axes, narrow=parts > 0 or multiplier_of(n, 2) != "f32"):
         convolve_planes(n, x, w, axes, *whole_region(n, bias))
         return
+    if parts == 1 and axes[1].dilation > 1 and x.shape[3] <= FEW_CHANNELS:
+        _in_phases(n, x, w, axes, bias)
+        return
     if parts > 1:
         images = Images(_left(n, x, multiplier, parts), *axes, x.shape[3])
     elif parts and (found := in_margins(x, axes, x.shape[3])) is not None:
@@ -136,6 +140,34 @@ def conv_transpose2d(n: Lowering) -> None:
             part = whole.every(1, y.start, y.windows.windows, axes[0].stride).every(2, x_.start, x_.windows.windows, axes[1].stride)
             images, matrix = Images(view, y.windows, x_.windows, depth), matrices_of(_forward(n, filters, groups), groups)
             _windows(n, images, matrix, part, multiplier, parts, groups)
+
+
+def _in_phases(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> None:
+    """Convolve x[n, h, w, c] of few channels in windows with gaps across, in tiles: each phase of the columns in a frame without gaps."""
+    from ttc.runtime.engines.native.jobs.amx_products import convolve_in_tiles, tile_panels
+
+    y, across = axes
+    whole, panels = result_of(n, *whole_region(n, bias)), None
+    phases = across.dilation // gcd(across.stride, across.dilation)
+    for first in range(min(phases, across.windows)):
+        skipped, phase = divmod(first * across.stride - across.before, across.dilation)
+        start = phase + max(skipped, 0) * across.dilation
+        seen = x.sliced(2, start, max(-((start - across.size) // across.dilation), 0), across.dilation)
+        windows, stride = len(range(first, across.windows, phases)), across.stride * phases // across.dilation
+        images = framed(n, seen, (y, WindowAxis(seen.shape[2], windows, across.taps, stride, 1, max(-skipped, 0))), "bf16")
+        if panels is None:
+            filters = _as_deep(n, w, images.view.shape[3], "bf16")
+            panels = tile_panels(n, matrices_of(filters, 1), images.y.taps * images.x.taps, 1)
+        convolve_in_tiles(n, images, panels, whole.every(2, first, windows, phases))
+
+
+def _as_deep(n: Lowering, w: View, channels: int, storage: Storage) -> View:
+    """Return a filter w[kh, kw, c, o] with so many channels: zeros behind those that it has."""
+    if w.shape[2] == channels:
+        return w
+    wide = n.temp((*w.shape[:2], channels, w.shape[3]), storage)
+    pad(n, w, wide, (0, 0))
+    return wide
 
 
 def _in_tiles(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], bias: View | None) -> bool:
@@ -211,7 +243,7 @@ def _repeated(n: Lowering, x: View, times: int) -> View:
 
 def _parts(n: Lowering, x: View, w: View, axes: tuple[WindowAxis, WindowAxis], rows: int) -> int:
     """In how many parts the windows are multiplied in tiles; 0: they are not."""
-    in_frames = x.shape[3] <= FEW_CHANNELS and n.node.op.precision == "bfloat16" and axes[1].dilation == 1
+    in_frames = x.shape[3] <= FEW_CHANNELS and n.node.op.precision == "bfloat16"
     taps, run = w.shape[0] * w.shape[1], w.shape[1] if in_frames else 1
     return tile_parts(n, w, rows, w.shape[3], x.shape[3] * run, taps // run)
 
@@ -275,11 +307,7 @@ def _images(
     multiplier = given or multiplier_of(n, 2)
     if depth == channels <= FEW_CHANNELS and axes[1].taps > 1 and axes[1].dilation == 1:
         images = framed(n, x, axes, multiplier)
-        if images.view.shape[3] == channels:
-            return images, w, multiplier
-        wide = n.temp((*w.shape[:2], images.view.shape[3], w.shape[3]), multiplier)
-        pad(n, w, wide, (0, 0))
-        return images, wide, multiplier
+        return images, _as_deep(n, w, images.view.shape[3], multiplier), multiplier
     multiplier = given or multiplier_of(n, depth)
     return in_runs(Images(left_operand(n, x, multiplier), *axes, depth)), w, multiplier
 
