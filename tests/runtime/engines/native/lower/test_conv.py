@@ -122,6 +122,28 @@ def test_precision_bfloat16(format: str, channels: int, taps: int) -> None:
     assert np.linalg.norm(found.native - expected) < 6e-3 * np.linalg.norm(expected)
 
 
+@pytest.mark.parametrize("channels", [5, 8])
+@pytest.mark.parametrize(
+    ("strides", "dilations", "pads"),
+    [
+        ((1, 1), (2, 2), (1, 1, 1, 1)),
+        ((1, 2), (1, 3), (0, 4, 0, 2)),
+        ((2, 2), (3, 4), (2, 0, 1, 5)),
+        ((1, 3), (2, 2), (0, 0, 0, 0)),
+        ((1, 1), (1, 5), (0, 30, 0, 30)),
+    ],
+)
+def test_windows_with_gaps_over_few_channels_are_runs_in_each_phase(
+    channels: int, strides: tuple[int, ...], dilations: tuple[int, ...], pads: tuple[int, ...]
+) -> None:
+    x, w = normal(20, 12, 31, channels), normal(3, 5, channels, 17)
+    moves = {"strides": strides, "dilations": dilations, "pads": pads}
+    found, expected = convolved(x, w, **moves, precision="bfloat16", level="amx")
+    close(found, expected, "AmxGemm", share=1e-2)
+    exact, expected = convolved(narrowed(x), narrowed(w), **moves, precision="bfloat16", level="amx")
+    close(exact, expected, "AmxGemm")
+
+
 @pytest.mark.parametrize("residual", [(1, 9, 8, 20), (1, 9, 8, 1), (9, 1, 1), (20,)])
 @pytest.mark.parametrize("channels", [5, 16])
 def test_a_residual_is_added_before_the_result_is_stored(residual: tuple[int, ...], channels: int) -> None:
