@@ -8,7 +8,6 @@ from dataclasses import field, replace
 from typing import Any
 
 import torch
-from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config
@@ -19,6 +18,7 @@ from ttc.dialects.core.records import record
 from ttc.dynamo.draws import REWRITTEN
 from ttc.dynamo.graph import AtenGraph
 from ttc.dynamo.pools import WITHOUT_PLACES
+from ttc.dynamo.saved import partition
 from ttc.dynamo.session import Placeholder
 from ttc.dynamo.settings import Settings
 from ttc.importers.torch.decompositions import decompositions
@@ -61,7 +61,7 @@ def compile_graph(graph: fx.GraphModule, example_inputs: Sequence[Any], settings
         bw_compiler=compiler("backward"),
         inference_compiler=compiler(_INFERENCE),
         decompositions=graph_decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=partition,
     )
     # a backward graph may run again: nothing here reuses what it was given; recurrent layers are steps, not calls of another library
     with config.patch(donated_buffer=False), torch.backends.mkldnn.flags(enabled=False):

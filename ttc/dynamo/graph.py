@@ -54,7 +54,7 @@ class AtenGraph:
         self._placeholders = tuple(placeholders)
         self._settings = settings
         examples = [node.meta.get("val") for node in graph.graph.find_nodes(op="placeholder")]
-        self._open = [position for position, example in enumerate(examples) if _is_open(example)]
+        self._open = [position for position, example in enumerate(examples) if is_open(example)]
         self._cases: dict[tuple[object, ...], _Case] = {}
         self._dropped = False
         self._lock = Lock()
@@ -173,7 +173,7 @@ class _Case:
         return lambda values: graph(*values)
 
 
-def _is_open(value: Any) -> bool:
+def is_open(value: Any) -> bool:
     """Return whether a value of tracing is a symbol, or a tensor with symbols for sizes."""
     if isinstance(value, torch.Tensor):
         return any(isinstance(d, torch.SymInt) for d in (*value.shape, *value.stride()))

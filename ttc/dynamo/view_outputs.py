@@ -43,7 +43,7 @@ def with_outputs(graph: fx.GraphModule, outputs: Sequence[Any]) -> fx.GraphModul
 def _base(node: fx.Node) -> fx.Node | None:
     """Return the node that a view is a view of, where that is computed and has memory of its own without gaps."""
     base = node
-    while (source := _source(base)) is not None:
+    while (source := source_of(base)) is not None:
         base = source
     shown, whole = node.meta.get("val"), base.meta.get("val")
     if base is node or base.op != "call_function" or not isinstance(shown, torch.Tensor) or not isinstance(whole, torch.Tensor):
@@ -53,12 +53,12 @@ def _base(node: fx.Node) -> fx.Node | None:
     return base if same and full else None
 
 
-def _source(node: fx.Node) -> fx.Node | None:
+def source_of(node: fx.Node) -> fx.Node | None:
     """Return the operand whose memory a node shows, as far as its op says."""
     if node.op != "call_function" or not node.args or not isinstance(node.args[0], fx.Node):
         return None
     if node.target is getitem:
-        return node.args[0] if _source(node.args[0]) is not None else None
+        return node.args[0] if source_of(node.args[0]) is not None else None
     if not isinstance(node.target, torch._ops.OpOverload):  # noqa: SLF001 - the type of ops
         return None
     is_view = node.target in _SAME_MEMORY or node.target.is_view

@@ -52,7 +52,7 @@ class OnMemory:
     """Puts inputs and results of one lease where a caller has them.  Those that have no buffer of their own are copied.
 
     Args:
-        inputs: in order, the buffer of each, or its own memory, into which it is copied.
+        inputs: in order, the buffer of each, or its own memory, into which it is copied; None for one that nothing reads.
         results: in order, the buffer of each, or the memory from which it is copied.
         home: where buffers lie in runs that are not on a caller's memory, for those that have memory of their own.
     """
@@ -60,7 +60,7 @@ class OnMemory:
     def __init__(
         self,
         instance: Instance,
-        inputs: Sequence[PlanBuffer | NDArray],
+        inputs: Sequence[PlanBuffer | NDArray | None],
         results: Sequence[PlanBuffer | NDArray],
         home: Mapping[PlanBuffer, NDArray],
         code: Code,
@@ -70,8 +70,8 @@ class OnMemory:
         self._addresses = Addresses(instance, buffers, code)
         self._home = [0 if buffer is None or buffer not in home else home[buffer].ctypes.data for buffer in buffers]
         self._away = False
-        self._bring = [(i, port.ctypes.data, port.nbytes) for i, port in enumerate(inputs) if not isinstance(port, PlanBuffer)]
-        self._take = [(i, port.ctypes.data, port.nbytes) for i, port in enumerate(results) if not isinstance(port, PlanBuffer)]
+        self._bring = [(i, port.ctypes.data, port.nbytes) for i, port in enumerate(inputs) if isinstance(port, np.ndarray)]
+        self._take = [(i, port.ctypes.data, port.nbytes) for i, port in enumerate(results) if isinstance(port, np.ndarray)]
 
     def place(self, inputs: Sequence[int], results: Sequence[int]) -> None:
         """Have the next run read inputs from these addresses, and write results to those."""

@@ -74,6 +74,7 @@ class _Call:
         on_memory: has inputs and results lie where a caller has them; None where some of them are no memory, or inputs are rounded.
         fresh: results that are written into new memory.
         texts: names of inputs that Python holds, the numbers of their values, and shapes.
+        unread: names of inputs that nothing reads, their dtypes and shapes.
         rewind: makes the instance ready for a run.
         compute: runs all jobs and steps.
         status: its first element is 0 after a run that went well.
@@ -89,6 +90,7 @@ class _Call:
     on_memory: OnMemory | None
     fresh: tuple[_Fresh, ...]
     texts: tuple[tuple[str, int, tuple[int, ...]], ...]
+    unread: tuple[tuple[str, np.dtype, tuple[int, ...]], ...]
     rewind: Callable[[int], None]
     compute: Callable[[], None]
     status: memoryview
@@ -106,6 +108,10 @@ class _Call:
         """
         if self.on_memory is not None:
             self.on_memory.leave()
+        for name, dtype, shape in self.unread:
+            value = given.get(name)
+            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
+                return None
         for name, own, dtype, shape, rounding in self.inputs:
             value = given.get(name)
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
@@ -226,7 +232,8 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     stepped = any(segment.step is not None for segment in layout.segments)
     if own is None or any(segment.conditions for segment in layout.segments) or (stepped and (spec.into or spec.fixed)):
         return None
-    inputs = [(name, queue, own.get(queue), dtype, shape) for name, queue, dtype, shape in spec.inputs]
+    inputs = [(name, queue, own[queue], dtype, shape) for name, queue, dtype, shape in spec.inputs if queue in own]
+    unread = tuple((name, dtype, shape) for name, queue, dtype, shape in spec.inputs if queue not in own)
     if len(inputs) != len(own) or layout.variables != spec.fixed.keys():
         return None
     alike = [
@@ -269,7 +276,20 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     on_memory = None if stepped or texts or spec.rounded else _on_memory(spec, layout, lease, own, made, shown)
     rewind, kept_values = lease.instance.rewound(), values if stepped else None
     return _Call(
-        taken, large, on_memory, tuple(fresh.values()), texts, rewind, compute, lease.status, kept, results, kept_values, held, lease
+        taken,
+        large,
+        on_memory,
+        tuple(fresh.values()),
+        texts,
+        unread,
+        rewind,
+        compute,
+        lease.status,
+        kept,
+        results,
+        kept_values,
+        held,
+        lease,
     )
 
 
@@ -288,8 +308,11 @@ def _on_memory(
     Args:   own: memory of inputs, as `Lease.inputs` has it.  made: where results are.  shown: how many results each buffer has a part in.
     """
     views = {queue: view for queue, view in layout.bound.items() if view is not None}
-    inputs: list[PlanBuffer | NDArray] = []
+    inputs: list[PlanBuffer | NDArray | None] = []
     for _, queue, dtype, shape in spec.inputs:
+        if queue not in own:
+            inputs.append(None)
+            continue
         view, memory = views[queue], own[queue]
         if not spec.into and view.buffer not in shown and _shows(view, dtype, shape):
             inputs.append(view.buffer)
