@@ -36,7 +36,8 @@ def keep_whole(forward: fx.GraphModule, backward: fx.GraphModule, own_outputs: i
         backward: it takes what is kept by its names.
     """
     (end,) = forward.graph.find_nodes(op="output")
-    outputs, origins = list(end.args[0]), list(end.meta["desc"])
+    outputs: list[Any] = list(end.args[0])
+    origins = list(end.meta["desc"])
     kept = list(zip(outputs[:own_outputs], origins, strict=False))
     bases, reader = shown_bases(outputs), _Reader(backward)
     for output, origin in zip(outputs[own_outputs:], origins[own_outputs:], strict=True):
@@ -97,8 +98,9 @@ class _Reader:
 
 def _is_computed(output: Any) -> bool:
     """Return whether an output is a tensor that a graph computes, and that PyTorch watches for changes as it does others."""
-    computed = isinstance(output, fx.Node) and output.op == "call_function" and isinstance(output.meta.get("val"), torch.Tensor)
-    return computed and not output.meta.get("saved_tensor_with_no_vc_check", False)
+    if not isinstance(output, fx.Node) or output.op != "call_function":
+        return False
+    return isinstance(output.meta.get("val"), torch.Tensor) and not output.meta.get("saved_tensor_with_no_vc_check", False)
 
 
 def _without_gaps(node: fx.Node, before: fx.Node) -> fx.Node:

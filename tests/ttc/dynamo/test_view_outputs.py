@@ -81,5 +81,4 @@ def test_what_is_kept_for_gradients_lies_in_memory_once(monkeypatch: Any) -> Non
     torch.compile(loss, backend="ttc", options={"target": "host", "threads": 1, "fallback": False})(x).backward()
     torch.testing.assert_close(layer.weight.grad, wanted)
     product = [y.untyped_storage().data_ptr() for y in known[0] if isinstance(y, torch.Tensor) and y.untyped_storage().nbytes() == 960]
-    assert len(product) == 3
-    assert len(set(product)) == 1
+    assert len(product) == 1
