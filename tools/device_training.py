@@ -34,8 +34,8 @@ from ttc.dialects.netlist.model import Host
 from ttc.runtime.perf.run import run_cost
 
 NETWORKS = ("bert", "gpt2", "resnet18")
-WIDE = "gpt2-768"
-"""GPT-2 of 4 layers in its own width, which is not among the usual ones."""
+UNUSUAL = {"gpt2-768": (768, 8), "gpt2-16": (256, 16)}
+"""Widths and rows of a step of further GPT-2s of 4 layers: one in its own width, and one with twice as many rows."""
 WEIGHTS, GRADIENTS = 1e-3, 2e-2
 """Bounds of relative L2 differences."""
 STORED = "Float16_b"
@@ -84,10 +84,13 @@ class Scores(torch.nn.Module):
         return self.network(batch).transpose(1, 2)
 
 
-def wide() -> Task:
-    """Return GPT-2 of 4 layers in its own width, the same in every process."""
+def task_of(name: str) -> Task:
+    """Return the task of a network by its name, the same in every process."""
+    if name not in UNUSUAL:
+        return task(name)
+    width, rows = UNUSUAL[name]
     torch.manual_seed(0)
-    return next_words(Language(causal=True, width=768), 8)
+    return next_words(Language(causal=True, width=width), rows)
 
 
 def compiled(given: Task, target: str, microbatches: int, format: str | None = None) -> Any:
@@ -165,7 +168,7 @@ def difference(found: Arrays, wanted: Arrays) -> float:
 
 def measured(name: str, target: str, microbatches: int, steps: int) -> Row:
     """Compile one network, run it on the host and the device, and estimate its cost."""
-    given = wide() if name == WIDE else task(name)
+    given = task_of(name)
     rows = len(given.batch) // microbatches
     start = time.perf_counter()
     stored = compiled(given, target, microbatches, STORED)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from tests.runtime.conftest import VECTOR, Builder
-from tests.runtime.engines.native.execution.test_short import negated_and_doubled, rounding_program, summing_program
+from tests.runtime.engines.native.execution.test_short import is_short, negated_and_doubled, rounding_program, summing_program
 from tests.runtime.engines.native.programs import Step, typed_ops
+from ttc.dialects.core.errors import Error
 from ttc.dialects.netlist.model import Argument
 from ttc.runtime.executor import Executor
 from ttc.runtime.machine.session import Session
@@ -62,6 +64,31 @@ def test_runs_on_addresses_and_on_arrays_take_turns(rng: np.random.Generator):
         other = rng.standard_normal(4, np.float32)
         kept.append((session.call("forward", {"x": other})["y"], other * 2))
     assert all(np.array_equal(found, wanted) for found, wanted in kept)
+
+
+def test_an_input_that_nothing_reads_is_checked_and_left_alone(rng: np.random.Generator):
+    b = Builder()
+    for name in ("x", "unread"):
+        b.queue(name, "input", VECTOR)
+    b.queue("y", "output", VECTOR, source="y_op")
+    step = Step("y_op", "tile.map", ("x", "x"), VECTOR, {"fn": "add"})
+    b.graph("forward_0", typed_ops([step], {"x": VECTOR}), [("y_op", "y")])
+    x = Argument("x", "input", "x", (4,), "float32")
+    unread = replace(x, name="unread", queue="unread")
+    b.program("forward", [x, unread], [replace(x, name="y", queue="y", kind="output")], ["forward_0"])
+    program = build_program(b.netlist(), Description("double", "0.1.0", {"format": "Float32"}), {}, engine="native", threads=2)
+    executor = Executor(program)
+    given, other = rng.standard_normal((2, 4), np.float32)
+    assert is_short(executor, {"x": given, "unread": other})
+    for first, second in ((given, other), (other, given)):
+        found = on_memory(executor.session, [first, second], [first])
+        assert found is not None
+        assert np.array_equal(found[0], first * 2)
+        assert np.array_equal(executor.run({"x": first, "unread": second})["y"], first * 2)
+    assert not is_short(executor, {"x": given, "unread": other[:3]})
+    with pytest.raises(Error) as caught:
+        executor.run({"x": given, "unread": other[:3]})
+    assert caught.value.code == "E0801"
 
 
 def test_runs_on_addresses_are_refused_where_arrays_must_be_converted_or_looked_at():
