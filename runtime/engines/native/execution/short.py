@@ -266,31 +266,11 @@ def _call_of(spec: ShortSpec, layout: Layout, lease: Lease, resolve: Callable[[]
     kept = tuple((memory, made[queue]) for queue, memory in spec.into.items() if queue not in lease.targets.direct)
     if len(results) < len(spec.results) or _overlap([own for _, own, _ in results], kept, spec.into):
         return None
-    calls: list[Callable[[], None]] = []
-    for _, jobs, step in lease.sequence(values, resolve):
-        if jobs is not None:
-            calls.append(jobs)
-        if step is not None:
-            calls.append(partial(step, values))
-    compute = _in_order(calls, lease.status)
+    compute = _in_order(lease, values, resolve)
     on_memory = None if stepped or texts or spec.rounded else _on_memory(spec, layout, lease, own, made, shown)
     rewind, kept_values = lease.instance.rewound(), values if stepped else None
-    return _Call(
-        taken,
-        large,
-        on_memory,
-        tuple(fresh.values()),
-        texts,
-        unread,
-        rewind,
-        compute,
-        lease.status,
-        kept,
-        results,
-        kept_values,
-        held,
-        lease,
-    )
+    computed_by = rewind, compute, lease.status
+    return _Call(taken, large, on_memory, tuple(fresh.values()), texts, unread, *computed_by, kept, results, kept_values, held, lease)
 
 
 def _on_memory(
@@ -349,8 +329,15 @@ def _fresh(lease: Lease, made: Mapping[str, NDArray], shown: Mapping[PlanBuffer,
     return {queue: _Fresh(lease.result_memory, made[queue], lease.instance.binder(buffer)) for queue, buffer in alone}
 
 
-def _in_order(segments: Sequence[Callable[[], None]], status: memoryview) -> Callable[[], None]:
-    """Run segments and steps one after the other, up to one that fails."""
+def _in_order(lease: Lease, values: RunValues, resolve: Callable[[], Resolver]) -> Callable[[], None]:
+    """Return what runs segments and steps one after the other, up to one that fails."""
+    segments: list[Callable[[], None]] = []
+    for _, jobs, step in lease.sequence(values, resolve):
+        if jobs is not None:
+            segments.append(jobs)
+        if step is not None:
+            segments.append(partial(step, values))
+    status = lease.status
     if len(segments) == 1:
         return segments[0]
 
