@@ -41,11 +41,10 @@ def keep_whole(forward: fx.GraphModule, backward: fx.GraphModule, own_outputs: i
     kept = list(zip(outputs[:own_outputs], origins, strict=False))
     bases, reader = shown_bases(outputs), _Reader(backward)
     for output, origin in zip(outputs[own_outputs:], origins[own_outputs:], strict=True):
-        if not _is_computed(output):
-            kept.append((output, origin))
-            continue
         base = bases[output] if output in bases else output
-        if reader.has(base):
+        if not (_is_computed(output) and _is_computed(base)):
+            kept.append((output, origin))
+        elif reader.has(base):
             reader.take_view(output, base)
         else:
             whole = _without_gaps(base, end)
